@@ -1,0 +1,127 @@
+"""Opens paths, index and searcher once, each on first use; every operation is handed this.
+
+Work modules are imported inside the properties: `memory --help` and the first answer of the MCP
+server must not pay for SQLite.
+"""
+
+import os
+
+from mcore import paths
+from mcore.errors import SetupError
+
+
+class App:
+    """What one caller works with. Belongs to one thread; cheap until something is asked of it."""
+
+    def __init__(self, db=None, vault=None, client="cli"):
+        """`db` and `vault` are the flags of the command line; `client` is who captures."""
+        self._flags = (db, vault)
+        self.client = client
+        self.progress = None
+        self.cancelled = None
+        self._settings = self._store = self._opened = None
+
+    @property
+    def settings(self):
+        """The Settings in force; reads the environment and config.json once."""
+        if self._settings is None:
+            self._settings = paths.resolve(*self._flags, cwd=os.getcwd() if any(self._flags) else None)
+        return self._settings
+
+    @property
+    def indexer(self):
+        from mcore.importer import Indexer
+
+        return Indexer(self.settings, self.progress, self.cancelled)
+
+    @property
+    def searcher(self):
+        from mcore.search import FtsSearcher
+
+        return FtsSearcher(self.store, self.indexer)
+
+    @property
+    def store(self):
+        """The open index of the vault in force; opened anew when its file was replaced meanwhile."""
+        if self._store is not None and _file_identity(self._store.path) != self._opened:
+            self.close()
+        if self._store is None:
+            self._store = self._open_own()
+            self._opened = _file_identity(self._store.path)
+        return self._store
+
+    def freshness(self, sync=True):
+        """Brings the index up to date within the budget, and says how true it is."""
+        from mcore.importer import Freshness
+
+        if sync:
+            return self.indexer.refresh(self.store)
+        return Freshness(0, 0, 0, self.store.count_unreadable())
+
+    @property
+    def db_path(self):
+        """The index in force. When the default one belongs to another vault, this vault has its own."""
+        path = self.settings.db.path
+        if self.settings.db.origin != "default" or not self._owned_by_other(path):
+            return path
+        import hashlib
+
+        name = hashlib.blake2b(os.fsencode(self._real_vault()), digest_size=4).hexdigest()
+        return os.path.join(os.path.dirname(path), f"memory-{name}.db")
+
+    def rebuild_path(self):
+        """Where a rebuild goes: an index named by the caller may be taken over from another vault."""
+        self.close()
+        return self.db_path
+
+    def close(self):
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def _open_own(self):
+        """Opens the index after making sure that it belongs to this vault."""
+        from mcore.store import open_store
+
+        path = self.db_path
+        store = open_store(path)
+        owner = store.vault()
+        if owner is None or owner == self._real_vault():
+            return store
+        if not os.path.isdir(owner):
+            with store.writing():
+                store.set_vault(self._real_vault())
+            return store
+        store.close()
+        raise SetupError(
+            f"the index {path} belongs to another vault",
+            f"it was made for {owner}",
+            "choose another file with --db, or run: memory index --rebuild",
+        )
+
+    def _owned_by_other(self, path):
+        """Whether an index was made for another vault that still exists."""
+        if not os.path.isfile(path) or not os.path.getsize(path):
+            return False
+        from contextlib import closing
+
+        from mcore.errors import StoreError
+        from mcore.store import open_store
+
+        try:
+            with closing(open_store(path)) as store:
+                owner = store.vault()
+        except StoreError:
+            return False
+        return owner is not None and owner != self._real_vault() and os.path.isdir(owner)
+
+    def _real_vault(self):
+        return os.path.realpath(self.settings.vault.path)
+
+
+def _file_identity(path):
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino

@@ -1,0 +1,63 @@
+"""The text of a card file -> Card, and back. Pure: no disk, no SQL, no clock."""
+
+from mcore import frontmatter
+from mcore.card import Card, first_heading, folder_kind, name_key, os_stem, path_title
+
+
+def read_card(rel_path, text):
+    """The Card that a file's text holds; `rel_path` gives what the text does not say. Never raises.
+
+    Title: frontmatter `title`, else the first H1, else the file name. Kind: frontmatter `kind`, else
+    the folder.
+    """
+    document = frontmatter.parse(text)
+    fields = document.fields
+    title = one_line(frontmatter.lookup(fields, "title")) or first_heading(document.body)
+    title = one_line(title) or path_title(rel_path)
+    tags = frontmatter.tags(fields)
+    aliases = frontmatter.text_list(frontmatter.lookup(fields, "aliases", "alias"))
+    return Card(
+        title=title,
+        kind=one_line(frontmatter.lookup(fields, "kind")).casefold() or folder_kind(rel_path),
+        source=one_line(frontmatter.lookup(fields, "source")),
+        tags=tags,
+        aliases=aliases,
+        created=one_line(frontmatter.lookup(fields, "created", "date")) or None,
+        updated=one_line(frontmatter.lookup(fields, "updated", "lastmod")) or None,
+        priority=one_line(frontmatter.lookup(fields, "priority")) or None,
+        ttl=one_line(frontmatter.lookup(fields, "ttl")) or None,
+        fields=fields,
+        body=document.body,
+        labels=_labels(rel_path, title, tags, aliases, fields),
+        warnings=document.warnings,
+    )
+
+
+def _labels(rel_path, title, tags, aliases, fields):
+    """The searchable words beside title and body, one a line."""
+    lines = [*aliases, *tags]
+    stem = os_stem(rel_path.rsplit("/", 1)[-1])
+    if name_key(stem) != name_key(title):
+        lines.append(stem)
+    extra = frontmatter.searchable(fields)
+    return "\n".join([*lines, extra] if extra else lines)
+
+
+def one_line(value):
+    """A frontmatter value as one line of text; lists and maps have none."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, (list, dict)):
+        return ""
+    return " ".join(str(value).split())
+
+
+def new_card_text(title, kind, source, tags, created, body, extra=None):
+    """The text of a card that capture writes."""
+    fields = {"title": title, "kind": kind}
+    if source:
+        fields["source"] = source
+    fields["tags"] = list(tags)
+    fields["created"] = created
+    fields.update(extra or {})
+    return frontmatter.compose(fields, body)

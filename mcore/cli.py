@@ -1,0 +1,310 @@
+"""The command line: argv -> operation -> text or JSON on stdout. Adds nothing to an operation.
+
+What only this door can offer stands here: `--db`, `--vault`, `--json`, a body from standard input, a
+progress line. Only the parser of the command asked for is built: building all of them costs more
+than a search.
+"""
+
+import os
+import sys
+
+from mcore import __version__
+from mcore.errors import EXIT_INTERRUPTED, EXIT_OK, McoreError, UsageError
+
+_GLOBAL_VALUES = ("--db", "--vault")
+_MCP_HELP = "serve the same operations to an MCP client over standard input and output"
+
+
+def main(argv=None):
+    """Runs one command and returns its exit status; prints nothing but the answer on stdout."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
+    try:
+        return _run(argv)
+    except McoreError as error:
+        return _fail(error, as_json)
+    except KeyboardInterrupt:
+        _say("memory: interrupted; the index is whole, nothing was half written")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return _closed_pipe()
+    except Exception as error:  # the last line of defence: a fault of ours, said as such
+        return _own_fault(error, argv, as_json)
+
+
+def _run(argv):
+    word = _command_word(argv)
+    if word is None:
+        if "--version" in argv:
+            return _write(f"memory-agent {__version__}")
+        if not argv or {"-h", "--help"} & set(argv):
+            return _write(_overview())
+        raise UsageError("no command is given", hint="memory --help lists them")
+    if word == "help":
+        return _write(_overview())
+    if word == "mcp":
+        return _serve(argv)
+    from mcore.ops import OPERATIONS
+
+    for operation in OPERATIONS:
+        if operation.name == word:
+            return _operate(operation, argv)
+    raise UsageError(f"there is no command {word!r}", hint=_like(word, [o.name for o in OPERATIONS] + ["mcp"]))
+
+
+def _command_word(argv):
+    """The first argument that is neither a flag nor the value of --db or --vault."""
+    skip = False
+    for arg in argv:
+        if skip:
+            skip = False
+        elif arg in _GLOBAL_VALUES:
+            skip = True
+        elif not arg.startswith("-"):
+            return arg
+    return None
+
+
+def _overview():
+    from mcore.ops import OPERATIONS
+
+    width = max(len(o.name) for o in OPERATIONS)
+    lines = ["usage: memory [--db FILE] [--vault FOLDER] COMMAND ...", "", "A local memory of Markdown cards.", ""]
+    lines += [f"  {o.name:{width}}  {o.summary}" for o in OPERATIONS]
+    lines.append(f"  {'mcp':{width}}  {_MCP_HELP}")
+    lines += ["", "memory COMMAND --help explains one; --json makes any answer machine-readable.", "Exit status: 0 done, "
+              "1 nothing found or rejected, 2 could not run, 3 title taken and refused."]
+    return "\n".join(lines)
+
+
+def _like(word, names):
+    import difflib
+
+    near = difflib.get_close_matches(word, names, 1)
+    return f"did you mean {near[0]!r}?" if near else "memory --help lists the commands"
+
+
+# ---- one operation -------------------------------------------------------------------------------
+
+
+def _operate(operation, argv):
+    from mcore.app import App
+    from mcore.operation import bind
+
+    options = vars(_parser(operation).parse_args(argv))
+    options.pop("command")
+    app = App(options.pop("db"), options.pop("vault"))
+    as_json, debug = options.pop("json"), options.pop("debug")
+    raw = {name: value for name, value in options.items() if value is not None}
+    if "body" in options and raw.get("body", "-") == "-":
+        raw["body"] = _standard_input()
+    for p in operation.params:
+        if p.positional and isinstance(raw.get(p.name), list):
+            raw[p.name] = " ".join(raw[p.name])
+    app.progress = _Progress() if sys.stderr.isatty() else None
+    try:
+        result = operation.run(app, bind(operation, raw, door="cli"))
+    except McoreError:
+        if debug:
+            raise RuntimeError("--debug") from sys.exc_info()[1]
+        raise
+    finally:
+        if app.progress:
+            app.progress.clear()
+        app.close()
+    return _answer(operation, result, as_json)
+
+
+def _answer(operation, result, as_json):
+    from mcore.render import for_terminal, to_json
+
+    _write(to_json(result) if as_json else for_terminal(operation.text(result)))
+    return operation.exit_code(result)
+
+
+def _parser(operation):
+    """The argparse parser of one operation, made from its record."""
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message):
+            raise UsageError(f"memory {operation.name}: {message}", hint=f"memory {operation.name} --help shows its arguments")
+
+        def _print_message(self, message, file=None):
+            if message:
+                _write(message.rstrip("\n"))
+
+    parser = Parser(
+        prog="memory",
+        usage=f"memory {operation.name} [options]" + "".join(f" {p.name.upper()}" for p in operation.params if p.positional),
+        description=operation.summary,
+        allow_abbrev=False,
+    )
+    parser.add_argument("command", metavar=operation.name, help=argparse.SUPPRESS)
+    for p in operation.params:
+        if p.door != "mcp":
+            _add_argument(parser, argparse, p)
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+    parser.add_argument("--db", metavar="FILE", help="the index file")
+    parser.add_argument("--vault", metavar="FOLDER", help="the folder of cards")
+    parser.add_argument("--debug", action="store_true", help="show a traceback when something fails")
+    return parser
+
+
+def _add_argument(parser, argparse, p):
+    if p.positional:
+        many = p.name == "query"
+        parser.add_argument(p.name, nargs="+" if many else None, help=p.help)
+        return
+    flag = "--" + p.name.replace("_", "-")
+    text = p.help + (f" (default {p.default})" if p.default not in (None, False, ()) else "")
+    if p.type == "boolean":
+        parser.add_argument(*p.flags, flag, action="store_const", const=True, help=text)
+    else:
+        parser.add_argument(*p.flags, flag, dest=p.name, metavar=_metavar(p), help=text.replace("%", "%%"))
+
+
+def _metavar(p):
+    if p.choices:
+        return "{" + ",".join(p.choices) + "}"
+    return {"integer": "N", "array": "A,B"}.get(p.type, "TEXT")
+
+
+def _standard_input():
+    """The body from standard input: UTF-8 whatever the console's code page."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("capture needs a body", hint="give --body TEXT, or pipe the text into the command")
+    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+
+
+def _serve(argv):
+    from mcore.app import App
+    from mcore.mcp_server import serve
+
+    rest = [arg for arg in argv if arg != "mcp"]
+    if {"-h", "--help"} & set(rest):
+        return _write(f"usage: memory mcp [--db FILE] [--vault FOLDER]\n\n{_MCP_HELP}")
+    flags = dict.fromkeys(_GLOBAL_VALUES)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name not in flags or not (equals or rest):
+            raise UsageError(f"memory mcp: cannot use {name!r}", hint="memory mcp takes --db FILE and --vault FOLDER")
+        flags[name] = value if equals else rest.pop(0)
+
+    def operations():
+        from mcore.ops import OPERATIONS
+
+        return OPERATIONS
+
+    return serve(lambda: App(flags["--db"], flags["--vault"], client="mcp"), operations)
+
+
+# ---- output --------------------------------------------------------------------------------------
+
+
+def _write(text):
+    """Writes text as UTF-8 bytes, whatever the locale says; returns 0."""
+    from mcore.render import scrub
+
+    data = (scrub(text) + "\n").encode("utf-8")
+    sys.stdout.flush()
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # a test's in-memory stdout
+        sys.stdout.write(data.decode())
+    else:
+        stream.write(data)
+    sys.stdout.flush()
+    return EXIT_OK
+
+
+def _say(text):
+    """A line on stderr that no console can refuse."""
+    from mcore.render import for_terminal
+
+    try:
+        stream = getattr(sys.stderr, "buffer", None)
+        data = (for_terminal(text) + "\n").encode("utf-8")
+        stream.write(data) if stream else sys.stderr.write(data.decode())
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def _fail(error, as_json):
+    """Says what happened, why and what to do; as one JSON object on stdout when asked."""
+    if as_json:
+        from mcore.render import to_json
+
+        why = f"{error.message}: {error.why}" if error.why else error.message
+        _write(to_json({"error": {"slug": error.slug, "message": why, "hint": error.hint}}))
+    else:
+        _say(f"memory: {error.message}")
+        if error.why:
+            _say(f"  why: {error.why}")
+        if error.hint:
+            _say(f"  do:  {error.hint}")
+    return error.exit_code
+
+
+def _own_fault(error, argv, as_json):
+    """A fault in this program: said as such, with the traceback only when debugging is asked for."""
+    if "--debug" in argv:
+        import traceback
+
+        _say("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    return _fail(
+        McoreError(
+            f"a fault in memory-agent stopped this command ({type(error).__name__})", "",
+            "run it again with --debug and report what it prints; no card was changed",
+        ),
+        as_json,
+    )
+
+
+def _closed_pipe():
+    """The reader went away: not our trouble. Keeps Python from complaining at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass
+    return EXIT_OK
+
+
+class _Progress:
+    """One line on a terminal that is written over: cards done, rate, time left."""
+
+    EVERY_SECONDS = 0.2
+
+    def __init__(self):
+        import time
+
+        self._clock = time.monotonic
+        self._started = self._last = self._clock()
+        self._shown = False
+
+    def __call__(self, done, total, message=None):
+        now = self._clock()
+        if now - self._last < self.EVERY_SECONDS or now - self._started < 2 * self.EVERY_SECONDS:
+            return
+        self._last, self._shown = now, True
+        rate = done / (now - self._started)
+        left = f"{(total - done) / rate:.0f} s left" if rate else ""
+        sys.stderr.write(f"\r\x1b[K{done} of {total} cards, {rate:.0f}/s, {left}")
+        sys.stderr.flush()
+
+    def clear(self):
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def entry():
+    """The console script: `memory`."""
+    status = main()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = _closed_pipe()
+    sys.exit(status)
+
+

@@ -1,0 +1,436 @@
+"""The vault -> the index: take in what changed, or build it anew. Source files are only read.
+
+What changed is told by each file's stamp (size, mtime, ctime, inode). A file that changed within
+the clock's grain of being read is "racy": its stamp may not tell a later edit, so it is read again
+the next time. Windows has no change time, so `index` reads every file there.
+"""
+
+import json
+import os
+import time
+from collections import namedtuple
+from contextlib import closing, contextmanager
+
+from mcore import vault
+from mcore.card import content_hash
+from mcore.cardfile import read_card
+from mcore.errors import Cancelled, CardError, NotFound, StoreBusy, StoreError, warning
+from mcore.render import scrub
+from mcore.store import Row, open_store, salvage
+
+RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
+CHANGE_TIME_IS_TRUE = os.name == "posix"
+SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
+REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
+DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
+PREPARE_SHARE = 0.5  # of a search's budget goes to reading, the rest to writing
+
+Report = namedtuple("Report", "added updated moved removed unchanged total skipped seconds warnings")
+Report.__doc__ = "What an index run did: counts of cards, `skipped` files with reasons, wall `seconds`."
+
+Freshness = namedtuple("Freshness", "checked changed stale unreadable")
+Freshness.__doc__ = """How true an answer is to the files at the moment it was asked.
+
+`checked` files were looked at (0: no look was taken), `changed` of them were taken in now, `stale`
+are known to differ from the index and could not be taken in, `unreadable` card files are in no answer.
+"""
+
+_Prepared = namedtuple("_Prepared", "rel_path row reason stamp")
+_Changes = namedtuple("_Changes", "new changed removed unreadable_gone unchanged scan")
+
+
+def utc_now(seconds=None):
+    """A time as UTC text, such as 2026-11-30T21:35:00Z."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+class Indexer:
+    """Indexes one vault into one store."""
+
+    def __init__(self, settings, progress=None, cancelled=None):
+        """`progress(done, total)` hears how far long work is; `cancelled()` true stops it."""
+        self.settings = settings
+        self.root = settings.vault.path
+        self.progress = progress
+        self.cancelled = cancelled
+
+    # ---- incremental -----------------------------------------------------------------------------
+
+    def index(self, store):
+        """Takes in everything that changed; the Report. Readers see the old index until the end."""
+        started = time.monotonic()
+        changes = self._changes(store, thorough=True)
+        todo = changes.new + changes.changed
+        if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
+            counts = self._build_apart(store, changes.scan)
+        else:
+            counts = self._apply(store, self._prepare_all(todo, changes.scan), changes.removed, changes.unreadable_gone)
+        if store.dead_rows() > DEAD_SHARE * store.total():
+            self._build_apart(store, changes.scan)
+        return self._report(store, changes.scan, counts, started)
+
+    def refresh(self, store, seconds=None):
+        """Takes in what changed before a search, within a budget of `seconds`; the Freshness.
+
+        Never waits long for another writer and never starts a rebuild: what does not fit stays stale
+        and is counted.
+        """
+        budget = self.settings.sync_seconds if seconds is None else seconds
+        changes = self._changes(store, thorough=False)
+        todo = changes.new + changes.changed
+        checked = len(changes.scan.files)
+        if not todo and not changes.removed and not changes.unreadable_gone:
+            return Freshness(checked, 0, 0, store.count_unreadable())
+        deadline = time.monotonic() + budget * PREPARE_SHARE
+        prepared = self._prepare_until(todo, changes.scan, deadline)
+        left = len(todo) - len(prepared)
+        # A card may have moved to a file not read yet: then its removal waits, so that its id lives.
+        removed = changes.removed if not left else []
+        try:
+            counts = self._apply(store, prepared, removed, changes.unreadable_gone, wait=SEARCH_WAIT_SECONDS)
+        except StoreBusy:
+            stale = left + len(changes.removed) + self._differing(store, prepared)
+            return Freshness(checked, 0, stale, store.count_unreadable())
+        changed = counts["added"] + counts["updated"] + counts["moved"] + counts["removed"]
+        stale = left + (len(changes.removed) if left else 0)
+        return Freshness(checked, changed, stale, store.count_unreadable())
+
+    @staticmethod
+    def _differing(store, prepared):
+        """How many prepared files hold something else than the index has of them."""
+        indexed = store.hashes([p.rel_path for p in prepared])
+        return sum(1 for p in prepared if not p.row or indexed.get(p.rel_path, (0, b""))[1] != p.row.content_hash)
+
+    def index_one(self, store, rel_path):
+        """Takes in one card file (after a capture) and returns its id. Never a full pass."""
+        prepared = self._prepare(rel_path, None)
+        if prepared.row is None:
+            raise CardError(f"cannot index {rel_path}", prepared.reason)
+        self._apply(store, [prepared], [], [])
+        found = store.hashes([rel_path])
+        if rel_path not in found:
+            raise NotFound(f"{rel_path} is not in the vault any more")
+        return found[rel_path][0]
+
+    # ---- rebuild ---------------------------------------------------------------------------------
+
+    def rebuild(self, db_path):
+        """Builds the index from nothing, keeping ids and reading counts; the Report.
+
+        Works on a damaged, older or newer index too: what cannot be opened is set aside.
+        """
+        started = time.monotonic()
+        with self._one_at_a_time(db_path):
+            store = self._usable_store(db_path)
+            with closing(store):
+                scan = self._scan(thorough=True)
+                counts = self._build_apart(store, scan)
+                return self._report(store, scan, counts, started)
+
+    def _usable_store(self, db_path):
+        """The store to rebuild into; a file that is no usable index is set aside first."""
+        try:
+            return open_store(db_path)
+        except StoreBusy:
+            raise
+        except StoreError:
+            pass
+        cards, stats = salvage(db_path)
+        os.replace(db_path, db_path + ".damaged")
+        for side in ("-wal", "-shm", "-journal"):
+            try:
+                os.unlink(db_path + side)
+            except FileNotFoundError:
+                pass
+        store = open_store(db_path)
+        self._restore_salvaged(store, cards, stats)
+        return store
+
+    @staticmethod
+    def _restore_salvaged(store, cards, stats):
+        """Puts back reading counts, and ids as empty cards that the rebuild then fills."""
+        from sqlite3 import IntegrityError
+
+        with store.writing():
+            for row in stats:
+                store.connection.execute("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", row)
+            for rel_path, id, digest in cards:
+                empty = Row(id, None, rel_path, None, "", "", "", "[]", None, None, None, None, 0, digest, 0, 0, 0, 0, 0, "", "", "", "")
+                try:
+                    store.insert(empty)
+                except IntegrityError:
+                    continue
+
+    @contextmanager
+    def _one_at_a_time(self, db_path):
+        """Lets one rebuild of an index run at a time; others wait."""
+        folder = os.path.dirname(db_path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.name == "nt":
+            yield
+            return
+        import fcntl
+
+        with open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600)) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def _build_apart(self, store, scan):
+        """Builds a whole index in a file of its own, then puts it in the store's place at once."""
+        ids = self._keep_ids(store, scan)
+        before = store.known()
+        old_hashes = store.hashes(before)
+        updated = 0
+        temp_path = f"{store.path}.build-{os.getpid()}"
+        _unlink_index(temp_path)
+        try:
+            with closing(open_store(temp_path)) as built:
+                built.bulk_mode()
+                with built.writing():
+                    built.start_ids_after(max([store.last_id(), *ids.values()], default=0))
+                    built.set_vault(os.path.realpath(self.root))
+                    for prepared in self._prepare_all(list(scan.files), scan):
+                        if prepared.row is None:
+                            built.set_unreadable(prepared.rel_path, prepared.reason, prepared.stamp)
+                        else:
+                            built.insert(prepared.row._replace(id=ids.get(prepared.rel_path)))
+                            id, digest = old_hashes.get(prepared.rel_path, (None, b""))
+                            updated += id is not None and ids.get(prepared.rel_path) == id and digest != prepared.row.content_hash
+                built.end_bulk_mode()
+                after = {path: known.id for path, known in built.known().items()}
+            moves = _moves({known.id: path for path, known in before.items()}, after)
+            store.take_over(temp_path)
+            if moves:
+                with store.writing():
+                    store.move_stats(moves)
+        finally:
+            _unlink_index(temp_path)
+        old_ids = {known.id for known in before.values()}
+        kept = sum(1 for id in after.values() if id in old_ids)
+        return {
+            "added": len(after) - kept,
+            "updated": updated,
+            "moved": len(moves),
+            "removed": len(old_ids) - kept,
+            "unchanged": kept - len(moves) - updated,
+        }
+
+    def _keep_ids(self, store, scan):
+        """rel_path -> id for every file that was indexed before, under this name or another."""
+        known = store.known()
+        if not known:
+            return {}
+        same = {path: known[path].id for path in scan.files if path in known and known[path].stamp == scan.files[path]}
+        digests = {}
+        for path in scan.files:
+            if path not in same:
+                try:
+                    data, _ = vault.read_bytes(self._real_path(path, scan), self.settings.max_card_bytes)
+                except CardError:
+                    continue
+                digests[path] = content_hash(data)
+        rest = [path for path in known if path not in same]
+        return same | _assign_ids(digests, store.hashes(rest), set(rest) - set(scan.files))
+
+    # ---- the files behind hits -------------------------------------------------------------------
+
+    def is_there(self, name):
+        """Whether a card's file (its name below the vault) still exists."""
+        return vault.stamp_of(vault.file_path(self.root, name)) is not None
+
+    def body(self, rel_path, name):
+        """The body of a card as its file has it now; "" when it cannot be read."""
+        try:
+            data, _ = vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)
+            return read_card(rel_path, vault.decode(data)[0]).body
+        except CardError:
+            return ""
+
+    # ---- the parts -------------------------------------------------------------------------------
+
+    def _scan(self, thorough):
+        if not vault.is_scannable(self.root):
+            return vault.Scan({}, [], {})
+        return vault.scan(self.root, self.settings.ignore, name_ignored=thorough)
+
+    def _changes(self, store, thorough):
+        """What differs between the files and the index, by stamps alone."""
+        scan = self._scan(thorough)
+        known, unreadable = store.known(), store.known_unreadable()
+        every = thorough and not CHANGE_TIME_IS_TRUE
+        new, changed, unchanged = [], [], 0
+        for path, stamp in scan.files.items():
+            entry = known.get(path)
+            if entry is not None:
+                if entry.stamp != stamp or entry.racy or every:
+                    changed.append(path)
+                else:
+                    unchanged += 1
+            elif path not in unreadable or unreadable[path][1] != stamp:
+                new.append(path)
+        new.sort(key=lambda path: -scan.files[path].mtime_ns)
+        removed = [path for path in known if path not in scan.files]
+        gone = [path for path in unreadable if path not in scan.files]
+        return _Changes(new, changed, removed, gone, unchanged, scan)
+
+    def _real_path(self, rel_path, scan):
+        raw = scan.raw_names.get(rel_path, rel_path) if scan else rel_path
+        return vault.file_path(self.root, raw)
+
+    def _prepare_all(self, paths, scan):
+        """Reads files one after another, with progress; a generator of _Prepared."""
+        total = len(paths)
+        for done, path in enumerate(paths):
+            if self.cancelled and self.cancelled():
+                raise Cancelled("the index run was cancelled", "", "the old index is whole")
+            if self.progress:
+                self.progress(done, total)
+            yield self._prepare(path, scan)
+        if self.progress and total:
+            self.progress(total, total)
+
+    def _prepare_until(self, paths, scan, deadline):
+        prepared = []
+        for path in paths:
+            if prepared and time.monotonic() > deadline:
+                break
+            prepared.append(self._prepare(path, scan))
+        return prepared
+
+    def _prepare(self, rel_path, scan):
+        """One file, read and ready to be stored; a missing row says why there is none."""
+        path = self._real_path(rel_path, scan)
+        now = time.time_ns()
+        stamp = scan.files.get(rel_path) if scan else None
+        try:
+            data, stamp = vault.read_bytes(path, self.settings.max_card_bytes)
+            text, remark = vault.decode(data)
+        except CardError as error:
+            return _Prepared(rel_path, None, error.message, stamp or vault.Stamp(0, 0, 0, 0))
+        card = read_card(rel_path, text)
+        raw = scan.raw_names.get(rel_path) if scan else None
+        row = Row(
+            None,
+            None,
+            rel_path,
+            os.fsencode(raw) if raw else None,
+            _storable(card.title),
+            _storable(card.kind),
+            _storable(card.source),
+            json.dumps([_storable(tag) for tag in card.tags], ensure_ascii=False),
+            _storable(card.priority),
+            _storable(card.ttl),
+            _storable(card.created),
+            _storable(card.updated),
+            len(card.body),
+            content_hash(data),
+            *stamp,
+            int(is_racy(stamp, now)),
+            remark,
+            utc_now(now // 1_000_000_000),
+            _storable(card.labels),
+            _storable(card.body),
+        )
+        return _Prepared(rel_path, row, "", stamp)
+
+    def _apply(self, store, prepared, removed, unreadable_gone, wait=None):
+        """Writes prepared files and removals in one transaction; counts by what happened.
+
+        Everything is decided on what the index holds at that moment: another process may have taken
+        in the same files since they were read.
+        """
+        prepared = list(prepared)
+        counts = dict.fromkeys(("added", "updated", "moved", "removed", "unchanged"), 0)
+        if not (prepared or removed or unreadable_gone):
+            return counts
+        with store.writing(wait) if wait is not None else store.writing():
+            if store.vault() is None:
+                store.set_vault(os.path.realpath(self.root))
+            removed = [path for path in removed if vault.stamp_of(self._real_path(path, None)) is None]
+            readable = [p for p in prepared if p.row]
+            failed = [p for p in prepared if not p.row]
+            before = store.hashes([p.rel_path for p in prepared] + removed)
+            same = [p for p in readable if before.get(p.rel_path, (0, b""))[1] == p.row.content_hash]
+            for p in same:
+                store.restamp(p.rel_path, p.stamp, p.row.racy)
+            counts["unchanged"] = len(same)
+            done = {p.rel_path for p in same}
+            fresh = [p for p in readable if p.rel_path not in done]
+            old = {path: entry for path, entry in before.items() if path not in done}
+            ids = _assign_ids({p.rel_path: p.row.content_hash for p in fresh}, old, set(removed))
+            store.remove([id for id, _ in old.values()])
+            old_paths = {id: path for path, (id, _) in old.items()}
+            for p in fresh:
+                store.insert(p.row._replace(id=ids.get(p.rel_path)))
+            moves = _moves(old_paths, ids)
+            if moves:
+                store.move_stats(moves)
+            store.clear_unreadable([*unreadable_gone, *(p.rel_path for p in readable)])
+            for p in failed:
+                store.set_unreadable(p.rel_path, p.reason, p.stamp)
+            counts["moved"] = len(moves)
+            counts["updated"] = sum(1 for p in fresh if p.rel_path in ids and p.rel_path not in moves.values())
+            counts["added"] = len(fresh) - counts["moved"] - counts["updated"]
+            counts["removed"] = len(old) - counts["moved"] - counts["updated"]
+        return counts
+
+    def _report(self, store, scan, counts, started):
+        unreadable = store.known_unreadable()
+        skipped = sorted([*scan.skipped, *(vault.Skipped(path, reason) for path, (reason, _) in unreadable.items())])
+        warnings = [warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()]
+        if not vault.is_scannable(self.root):
+            warnings.append(
+                warning("no-vault", f"the vault {self.root} does not exist", "capture a card, or choose a folder with --vault")
+            )
+        return Report(
+            **counts, total=store.total(), skipped=skipped, seconds=round(time.monotonic() - started, 3), warnings=warnings
+        )
+
+
+def is_racy(stamp, read_ns):
+    """Whether a file changed so shortly before it was read that its stamp may hide a later edit."""
+    return max(stamp.mtime_ns, stamp.ctime_ns) > read_ns - RACY_NS
+
+
+def _storable(text):
+    """Text that SQLite stores whole: no NUL, no lone surrogate; None stays."""
+    return None if text is None else scrub(text).replace("\0", " ")
+
+
+def _assign_ids(digests, old, removed):
+    """rel_path -> the id it keeps, for files with new content or a new name.
+
+    `digests` maps the files' paths to their content hashes, `old` the replaced or removed index rows'
+    paths to (id, content_hash), `removed` the old paths that no file has any more. A file takes the id
+    of the removed card with its content (a move); a file whose path was indexed takes the id of
+    any old card with its content (a swap, a move onto another card), else its own.
+    """
+    by_digest = {}
+    for path in sorted(old, key=lambda path: path not in removed):
+        id, digest = old[path]
+        by_digest.setdefault(digest, []).append((path, id))
+    ids, taken = {}, set()
+    for path, digest in digests.items():
+        for other, id in by_digest.get(digest, ()):
+            if id not in taken and (other in removed or path in old):
+                ids[path] = id
+                taken.add(id)
+                break
+    for path in digests:
+        if path not in ids and path in old and old[path][0] not in taken:
+            ids[path] = old[path][0]
+            taken.add(old[path][0])
+    return ids
+
+
+def _moves(old_paths, ids):
+    """Old rel_path -> new, for the ids whose path changed."""
+    return {old_paths[id]: path for path, id in ids.items() if id in old_paths and old_paths[id] != path}
+
+
+def _unlink_index(path):
+    for side in ("", "-wal", "-shm", "-journal"):
+        try:
+            os.unlink(path + side)
+        except FileNotFoundError:
+            pass

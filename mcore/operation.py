@@ -1,0 +1,167 @@
+"""One operation as one record, and the single place where arguments are checked.
+
+A door (command line, MCP) reads the list of records and adds nothing: the record gives the
+arguments with their help and bounds, the call, the text form of the result and the exit code.
+"""
+
+from collections import namedtuple
+
+from mcore.errors import UsageError
+
+Param = namedtuple(
+    "Param",
+    "name type help default required choices minimum maximum clamp positional flags door",
+)
+Param.__doc__ = """One argument of an operation.
+
+`type` is string, integer, boolean or array (of strings). `choices` are the allowed strings.
+A number outside [`minimum`, `maximum`] is pulled to the bound when `clamp` is set, refused
+otherwise. `positional` and `flags` ("-n") shape the command line alone. `door` is "cli" or "mcp" for
+an argument that only one of them offers, "both" otherwise.
+"""
+
+Operation = namedtuple(
+    "Operation",
+    "name tool title summary description params run text exit_code read_only destructive idempotent output",
+)
+Operation.__doc__ = """What both doors offer.
+
+`name` is the command word, `tool` the MCP name (None: command line only), `summary` the help line,
+`description` what a model reads before it decides to call. `run(app, args)` returns a result
+tuple, `text(result)` its text form, `exit_code(result)` the process status. `output` is the JSON
+schema of the result's properties.
+"""
+
+
+def param(
+    name,
+    type="string",
+    help="",
+    *,
+    default=None,
+    required=False,
+    choices=None,
+    minimum=None,
+    maximum=None,
+    clamp=False,
+    positional=False,
+    flags=(),
+    door="both",
+):
+    """A `Param` with the usual defaults."""
+    return Param(
+        name, type, help, default, required, choices, minimum, maximum, clamp, positional, tuple(flags), door
+    )
+
+
+def bind(operation, raw, door="mcp"):
+    """The checked arguments of one call as a dict with every parameter present.
+
+    `raw` maps names to JSON-like values; a missing or null value takes the default. Raises
+    UsageError naming the argument, its value's fault and what would be right. An array may arrive
+    as the JSON text of one or as comma-separated text (some MCP clients send both); a string is
+    never decoded.
+    """
+    known = {p.name: p for p in operation.params if p.door in ("both", door)}
+    unknown = [name for name in raw if name not in known]
+    if unknown:
+        raise UsageError(
+            f"{operation.name} has no argument {unknown[0]!r}",
+            hint="it takes: " + (", ".join(known) or "none"),
+        )
+    args = {p.name: p.default for p in operation.params}
+    for name, p in known.items():
+        value = raw.get(name)
+        if value is None:
+            if p.required:
+                raise UsageError(
+                    f"{operation.name} needs the argument {name!r}", hint=f"give {name}: {p.help}"
+                )
+            continue
+        args[name] = _checked(operation, p, value)
+    return args
+
+
+def _checked(operation, p, value):
+    """`value` as `p` wants it, or UsageError."""
+
+    def wrong(why):
+        return UsageError(f"{operation.name}: {p.name} {why}", hint=f"{p.name}: {p.help}")
+
+    if p.type == "integer":
+        value = _integer(value)
+        if value is None:
+            raise wrong("must be a whole number")
+        low, high = p.minimum, p.maximum
+        if p.clamp:
+            if low is not None:
+                value = max(low, value)
+            return value if high is None else min(high, value)
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise wrong(f"must be between {low} and {high}, not {value}" if high else f"must be at least {low}")
+        return value
+    if p.type == "boolean":
+        if not isinstance(value, bool):
+            raise wrong("must be true or false")
+        return value
+    if p.type == "array":
+        return _strings(value, wrong)
+    if not isinstance(value, str):
+        raise wrong("must be text")
+    if p.choices and value not in p.choices:
+        raise wrong(f"must be one of {', '.join(p.choices)}, not {value[:60]!r}")
+    return value
+
+
+def _integer(value):
+    """A whole number, also from 5.0 or "5"; None when it is none (True is not 1)."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        digits = value.strip()
+        if not digits.lstrip("+-").isdecimal() or len(digits) > 25:
+            return None
+        return int(digits)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def _strings(value, wrong):
+    """A list of strings from a list, the JSON text of a list, or comma-separated text."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text.startswith("["):
+            import json
+
+            try:
+                value = json.loads(text)
+            except ValueError:
+                value = text
+        if isinstance(value, str):
+            value = [piece for piece in (part.strip() for part in value.replace("，", ",").split(",")) if piece]
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise wrong("must be a list of texts")
+    return list(value)
+
+
+def input_schema(operation):
+    """The JSON schema of the arguments: one plain object, one type a property (strictest clients)."""
+    properties, required = {}, []
+    for p in operation.params:
+        if p.door == "cli":
+            continue
+        entry = {"type": p.type}
+        if p.type == "array":
+            entry["items"] = {"type": "string"}
+        if p.choices:
+            entry["enum"] = list(p.choices)
+        if p.help:
+            entry["description"] = p.help
+        properties[p.name] = entry
+        if p.required:
+            required.append(p.name)
+    schema = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    return schema

@@ -1,0 +1,7 @@
+"""Every operation, in help order. A door reads this list and adds nothing."""
+
+from mcore.ops.cards import CAPTURE
+from mcore.ops.find import SEARCH, SHOW
+from mcore.ops.upkeep import INDEX, PATHS, STATS
+
+OPERATIONS = (SEARCH, SHOW, CAPTURE, INDEX, STATS, PATHS)

@@ -1,0 +1,157 @@
+"""Operations that read: search, show."""
+
+from mcore.errors import EXIT_NOTHING, EXIT_OK
+from mcore.operation import Operation, param
+
+_TIER_WORDS = {
+    "all": "every term",
+    "all-prefix": "every term, as the start of a word",
+    "any": "LOW CONFIDENCE: only some of the terms",
+    "any-prefix": "LOW CONFIDENCE: only some of the terms, as the start of a word",
+}
+
+
+def _search(app, args):
+    return app.searcher.search(args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"])
+
+
+def _search_text(result):
+    from mcore.snippet import mark
+    from mcore.tokenize import split_query
+
+    lines = [_headline(result)]
+    terms, _ = split_query(result.query)
+    for number, hit in enumerate(result.hits, 1):
+        share = f"  coverage {hit.coverage:.0%}" if hit.matched.startswith("any") else ""
+        lines.append(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}")
+        if hit.snippet:
+            lines.append("   " + mark(hit.snippet, terms))
+    lines += _notes(result.warnings)
+    return "\n".join(lines)
+
+
+def _headline(result):
+    """What was found and how sure it is; for an empty answer what was searched and what to try."""
+    count, n = len(result.hits), result.searched
+    if result.hits:
+        return f"{count} hit{'s' * (count != 1)} ({_TIER_WORDS[result.matched]}) in {n} cards"
+    lines = [f"Nothing found in {n} cards ({result.freshness.unreadable} card files could not be read)."]
+    for name, hits in result.hidden.items():
+        lines.append(f"The filter {name} hides {hits} hits: try again without it.")
+    if result.nearest:
+        lines.append("The vault has these words: " + ", ".join(result.nearest))
+    elif not n:
+        lines.append("The vault is empty: capture a card, or point --vault at a folder of notes.")
+    elif not result.hidden:
+        lines.append("Try fewer or other words: names, identifiers, the other language.")
+    return "\n".join(lines)
+
+
+def _notes(warnings):
+    return [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in warnings]
+
+
+SEARCH = Operation(
+    name="search",
+    tool="memory_search",
+    title="Search memory",
+    summary="find cards",
+    description=(
+        "Search the user's saved memory cards (facts, hosts, decisions, mistakes, notes). Use before answering "
+        "about past work. Pass entity names and identifiers, not sentences. matched any/any-prefix = low "
+        "confidence: only some terms found. Empty = not in memory; see hidden, nearest, freshness. "
+        "Snippets only: read a card with memory_get."
+    ),
+    params=(
+        param("query", help="names, identifiers or words, any language", required=True, positional=True),
+        param("limit", "integer", "1-20", default=10, minimum=1, maximum=20, clamp=True, flags=("-n",)),
+        param("kind", help="only this kind"),
+        param("source", help="only this source"),
+        param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
+    ),
+    run=_search,
+    text=_search_text,
+    exit_code=lambda result: EXIT_OK if result.hits else EXIT_NOTHING,
+    read_only=True,
+    destructive=False,
+    idempotent=True,
+    output={
+        "query": {"type": "string"},
+        "hits": {"type": "array", "items": {"type": "object"}},
+        "matched": {"type": "string"},
+        "searched": {"type": "integer"},
+        "hidden": {"type": "object"},
+        "nearest": {"type": "array", "items": {"type": "string"}},
+        "freshness": {"type": "object"},
+        "warnings": {"type": "array", "items": {"type": "object"}},
+    },
+)
+
+
+def _show(app, args):
+    from mcore.show import show
+
+    return show(
+        app, args["card"], args["id"], args["path"], args["offset"], args["max_chars"], args["full"], not args["no_sync"]
+    )
+
+
+def _show_text(shown):
+    head = [f"# {shown.title}", f"{shown.path}  id {shown.id}  kind {shown.kind}"]
+    for name in ("source", "created", "updated"):
+        if getattr(shown, name):
+            head[-1] += f"  {name} {getattr(shown, name)}"
+    if shown.tags:
+        head.append("tags: " + ", ".join(shown.tags))
+    for name, value in shown.fields.items():
+        head.append(f"{name}: {value if isinstance(value, str) else _compact(value)}")
+    tail = []
+    if shown.has_more:
+        left = shown.length - shown.next_offset
+        tail = ["", f"[{left} more characters: go on with offset {shown.next_offset}]"]
+    elif shown.offset and not shown.text:
+        tail = [f"[offset {shown.offset} is past the end: the card has {shown.length} characters]"]
+    return "\n".join([*head, "", shown.text, *tail, *_notes(shown.warnings)])
+
+
+def _compact(value):
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+SHOW = Operation(
+    name="show",
+    tool="memory_get",
+    title="Read a card",
+    summary="read one card",
+    description=(
+        "Read one memory card by id or path (from memory_search). Long cards come in pages: when has_more, "
+        "call again with offset = next_offset."
+    ),
+    params=(
+        param("card", help="the id or path that search returned", positional=True, required=True, door="cli"),
+        param("id", "integer", "card id", door="mcp"),
+        param("path", help="card path", door="mcp"),
+        param("offset", "integer", "first character", default=0, minimum=0, clamp=True),
+        param("max_chars", "integer", "page size, 0 = all", default=20_000, minimum=0, clamp=True),
+        param("full", "boolean", "the whole card, as --max-chars 0", default=False, door="cli"),
+        param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
+    ),
+    run=_show,
+    text=_show_text,
+    exit_code=lambda result: EXIT_OK,
+    read_only=True,
+    destructive=False,
+    idempotent=True,
+    output={
+        "id": {"type": "integer"},
+        "path": {"type": "string"},
+        "title": {"type": "string"},
+        "text": {"type": "string"},
+        "length": {"type": "integer"},
+        "has_more": {"type": "boolean"},
+        "warnings": {"type": "array", "items": {"type": "object"}},
+    },
+)
+

@@ -1,0 +1,129 @@
+"""Operations about the vault and the index as a whole: index, stats, paths."""
+
+from collections import Counter
+
+from mcore.errors import EXIT_OK
+from mcore.operation import Operation, param
+
+_SHOWN = 10  # entries of a list in text; --json has all
+
+
+def _index(app, args):
+    if args["rebuild"]:
+        path = app.rebuild_path()
+        report = app.indexer.rebuild(path)
+        app.close()
+        return report
+    return app.indexer.index(app.store)
+
+
+def _index_text(report):
+    counts = ", ".join(f"{getattr(report, key)} {key}" for key in ("added", "updated", "moved", "removed", "unchanged"))
+    lines = [f"{report.total} cards: {counts} ({report.seconds:.2f} s)"]
+    if report.skipped:
+        lines.append(f"{len(report.skipped)} files left out:")
+        for reason, count in Counter(entry.reason for entry in report.skipped).most_common(_SHOWN):
+            example = next(entry.path for entry in report.skipped if entry.reason == reason)
+            lines.append(f"  {count} x {reason}, such as {example}")
+        lines.append("  (memory index --json names every one)")
+    lines += [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in report.warnings[:_SHOWN]]
+    if len(report.warnings) > _SHOWN:
+        lines.append(f"note: {len(report.warnings) - _SHOWN} more notes in memory index --json")
+    return "\n".join(lines)
+
+
+INDEX = Operation(
+    name="index",
+    tool="memory_reindex",
+    title="Reindex memory",
+    summary="take in changed files, or rebuild",
+    description=(
+        "Bring the index up to date with the vault's files; rebuild=true builds it anew. Rarely needed: searches "
+        "look for changes themselves. Use when an answer says stale files or a damaged index. Cards are not touched."
+    ),
+    params=(param("rebuild", "boolean", "build the index from nothing", default=False),),
+    run=_index,
+    text=_index_text,
+    exit_code=lambda report: EXIT_OK,
+    read_only=False,
+    destructive=False,
+    idempotent=True,
+    output={
+        **{key: {"type": "integer"} for key in ("added", "updated", "moved", "removed", "unchanged", "total")},
+        "skipped": {"type": "array", "items": {"type": "object"}},
+        "warnings": {"type": "array", "items": {"type": "object"}},
+    },
+)
+
+
+def _stats(app, args):
+    from mcore.stats import stats
+
+    return stats(app, not args["no_sync"])
+
+
+def _stats_text(result):
+    lines = [f"{result.total} cards in {result.vault}"]
+    for name in ("kinds", "sources"):
+        table = getattr(result, name)
+        if table:
+            lines.append(f"{name}: " + ", ".join(f"{key or '(none)'} {count}" for key, count in table.items()))
+    counts = result.read_counts
+    lines.append(f"read: {counts.readings} times, {counts.cards} different cards")
+    for card in result.latest:
+        lines.append(f"  {card.changed_at}  {card.title}  {card.path}")
+    lines += [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in result.warnings]
+    return "\n".join(lines)
+
+
+STATS = Operation(
+    name="stats",
+    tool="memory_stats",
+    title="Memory overview",
+    summary="totals by kind and source, latest cards",
+    description="How many cards there are, by kind and source, the newest and the most read.",
+    params=(param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),),
+    run=_stats,
+    text=_stats_text,
+    exit_code=lambda result: EXIT_OK,
+    read_only=True,
+    destructive=False,
+    idempotent=True,
+    output={
+        "total": {"type": "integer"},
+        "kinds": {"type": "object"},
+        "sources": {"type": "object"},
+        "latest": {"type": "array", "items": {"type": "object"}},
+        "read_counts": {"type": "object"},
+        "warnings": {"type": "array", "items": {"type": "object"}},
+    },
+)
+
+
+def _paths(app, args):
+    from mcore.stats import paths
+
+    return paths(app)
+
+
+def _paths_text(result):
+    width = max(len(name) for name in result._fields)
+    rows = [(name, getattr(result, name)) for name in result._fields if name != "warnings"]
+    return "\n".join(f"{name:{width}}  {place['path']}  (from {place['from']})" for name, place in rows)
+
+
+PATHS = Operation(
+    name="paths",
+    tool=None,
+    title="Paths",
+    summary="each path in force and what decided it",
+    description="",
+    params=(),
+    run=_paths,
+    text=_paths_text,
+    exit_code=lambda result: EXIT_OK,
+    read_only=True,
+    destructive=False,
+    idempotent=True,
+    output={},
+)

@@ -1,0 +1,49 @@
+"""A result -> plain dict -> JSON text. The dict is `--json` and MCP's `structuredContent` alike."""
+
+import json
+import re
+
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+def plain(value):
+    """`value` with every result tuple turned into a dict, recursively.
+
+    Result classes are named tuples (they cost a fraction of a dataclass at start); anything with
+    `_asdict` becomes a dict, other sequences become lists, scalars stay.
+    """
+    if hasattr(value, "_asdict"):
+        return {key: plain(item) for key, item in value._asdict().items()}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, str):
+        return scrub(value)
+    return value
+
+
+def scrub(text):
+    """`text` without lone surrogates, which no UTF-8 stream may carry (U+FFFD in their place).
+
+    Undecodable bytes of a file name arrive as surrogate escapes; a JSON escape of one makes some
+    MCP clients drop the whole line.
+    """
+    return _LONE.sub("\ufffd", text)
+
+
+# C0 without tab and newline, DEL, C1, and what reorders or hides text on a screen.
+_TERMINAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def for_terminal(text):
+    """`text` that cannot drive a terminal: control and direction characters become U+FFFD.
+
+    For people's eyes only; JSON and files keep the text as it is.
+    """
+    return _TERMINAL.sub("\ufffd", scrub(text).replace("\r\n", "\n"))
+
+
+def to_json(value):
+    """One JSON text for a result, UTF-8 safe, keys in the order the result has them."""
+    return json.dumps(plain(value), ensure_ascii=False, indent=2)

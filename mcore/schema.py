@@ -1,0 +1,72 @@
+"""The SQL tables, a comment per column, and the history of the schema. Pure text.
+
+Everything here can be computed again from the vault except `card_stats`, so a change of version
+means: keep `card_stats`, drop the rest, index again.
+
+version 1: first.
+"""
+
+VERSION = 1
+APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
+
+TABLES = ("cards", "unreadable", "meta", "cards_fts", "card_stats")
+
+# unicode61 cuts at `-`, `_`, `.`, `/`; the mark categories are added because vowel signs of Thai,
+# Burmese and the Indic scripts are part of words. Contentless: the text is not stored a second time
+# (stored, the index was 2.2 times the Markdown). A row cannot be taken out of such a table without its
+# old text, which is gone when a card was edited; so a changed card gets a new row, no card points to
+# the old one any more, and `index` builds anew once dead rows are more than a few in a hundred.
+CARDS_FTS = (
+    "CREATE VIRTUAL TABLE cards_fts USING fts5("
+    "title, labels, names, body, content='', "
+    "tokenize=\"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
+)
+
+DERIVED = """
+CREATE TABLE cards (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- for a conversation; kept across rebuilds and moves
+    doc INTEGER NOT NULL UNIQUE,           -- its row in cards_fts; never used twice
+    rel_path TEXT NOT NULL UNIQUE,         -- with "/", the address that lasts
+    raw_name BLOB,                         -- the real name where rel_path cannot hold it (not UTF-8)
+    title TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    tags TEXT NOT NULL,                    -- JSON list
+    priority TEXT,                         -- as written
+    ttl TEXT,                              -- as written
+    created TEXT,                          -- as written
+    updated TEXT,                          -- as written
+    length INTEGER NOT NULL,               -- characters of the body
+    content_hash BLOB NOT NULL,            -- of the file's bytes: moves and unchanged files
+    size INTEGER NOT NULL,                 -- size, mtime_ns, ctime_ns, inode: the file's stamp
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    racy INTEGER NOT NULL,                 -- 1: changed so shortly before it was read that the clock
+                                           --    may not tell a later edit; read again next time
+    remark TEXT NOT NULL,                  -- what could not be decoded, or ""
+    indexed_at TEXT NOT NULL,              -- UTC
+    embedding BLOB                         -- reserved
+);
+CREATE INDEX cards_by_title ON cards (title);
+CREATE TABLE unreadable (
+    rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
+    reason TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL
+);
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,                  -- vault: the folder this index belongs to
+    value TEXT NOT NULL
+);
+"""
+
+KEPT = """
+CREATE TABLE IF NOT EXISTS card_stats (
+    rel_path TEXT PRIMARY KEY,             -- no second source: survives every rebuild
+    read_count INTEGER NOT NULL,
+    last_read_at TEXT NOT NULL             -- UTC
+);
+"""

@@ -1,0 +1,105 @@
+"""Read one card: find it by id or path, read its file, cut a page out of it."""
+
+import os
+from collections import namedtuple
+
+from mcore import vault
+from mcore.card import name_key
+from mcore.cardfile import read_card
+from mcore.errors import CardError, NotFound, StoreBusy, UsageError, warning
+from mcore.importer import utc_now
+from mcore.readtext import page
+
+Shown = namedtuple(
+    "Shown",
+    "id path title kind source tags created updated fields text offset length returned has_more next_offset "
+    "freshness warnings",
+)
+Shown.__doc__ = """A page of one card: `text` is its body, `fields` the frontmatter as read."""
+
+_OWN_FIELDS = {"title", "kind", "source", "tags", "created", "updated"}
+COUNT_WAIT_SECONDS = 0.5  # a reading is not worth a longer wait for another writer
+
+
+def show(app, card=None, id=None, path=None, offset=0, max_chars=20_000, full=False, sync=True):
+    """The Shown of a card given by `id`, by `path`, or by `card` (either). Counts the reading.
+
+    Raises NotFound when the vault has no such card. The text is read from the file itself.
+    """
+    freshness = app.freshness(sync)
+    detail = _find(app.store, *_address(card, id, path))
+    text, remark = _read(app, detail)
+    content = read_card(detail.rel_path, text)
+    part = page(content.body, offset, 0 if full else max_chars)
+    warnings = [warning("frontmatter", f"line {line}: {message}") for line, message in content.warnings]
+    if remark:
+        warnings.append(warning("not-utf8", remark, "save the file as UTF-8"))
+    if offset == 0:
+        _count(app.store, detail.rel_path)
+    return Shown(
+        detail.id, detail.rel_path, content.title, content.kind, content.source, content.tags,
+        content.created, content.updated,
+        {key: value for key, value in content.fields.items() if key.casefold() not in _OWN_FIELDS},
+        *part, freshness, warnings,
+    )
+
+
+def _address(card, id, path):
+    """(id, path) from whichever the door offers; exactly one is set."""
+    given = [value for value in (card, id, path) if value not in (None, "")]
+    if len(given) != 1:
+        raise UsageError("show needs one card", hint="give its id or its path, as search returns them")
+    if card not in (None, ""):
+        return (int(card), None) if card.isdecimal() and len(card) < 19 else (None, card)
+    return id, path
+
+
+def _find(store, id, path):
+    """The card's Detail. A path is taken as written, else as macOS or Windows would match it."""
+    if id is not None:
+        detail = store.by_id(id) if abs(id) < 1 << 63 else None
+        if detail is None:
+            raise NotFound(f"there is no card with the id {id}", "ids are the ones search returned", "search again")
+        return detail
+    wanted = path.replace("\\", "/").removeprefix("./")
+    detail = store.by_path(wanted) if "\0" not in wanted else None
+    if detail:
+        return detail
+    paths = store.paths()
+    key = name_key(wanted)
+    for candidate in paths:
+        if name_key(candidate) == key:
+            return store.by_path(candidate)
+    import difflib
+
+    near = difflib.get_close_matches(wanted[:200], paths, 3, 0.6)
+    raise NotFound(
+        f"there is no card {wanted[:200]!r} in the vault",
+        "a card is named by the path that search returns, relative to the vault",
+        "did you mean " + ", ".join(near) + "?" if near else "search for it",
+    )
+
+
+def _read(app, detail):
+    """(text, remark) of a card's file, which must still be inside the vault."""
+    root = app.settings.vault.path
+    name = os.fsdecode(detail.raw_name) if detail.raw_name else detail.rel_path
+    path = vault.file_path(root, name)
+    if not vault.is_inside(os.path.realpath(path), os.path.realpath(root)):
+        raise CardError(f"{detail.rel_path} leads out of the vault through a link", "", "it is not read")
+    try:
+        data, _ = vault.read_bytes(path, app.settings.max_card_bytes)
+        return vault.decode(data)
+    except CardError as error:
+        if vault.stamp_of(path) is None:
+            raise NotFound(f"{detail.rel_path} is not in the vault any more", "its file is gone", "search again") from None
+        raise CardError(f"cannot read {detail.rel_path}", error.message, error.hint) from None
+
+
+def _count(store, rel_path):
+    try:
+        with store.writing(COUNT_WAIT_SECONDS):
+            store.count_read(rel_path, utc_now())
+    except StoreBusy:
+        pass
+

@@ -1,0 +1,41 @@
+"""Overviews: what the vault holds, and where everything is."""
+
+from collections import namedtuple
+
+from mcore.errors import warning
+from mcore.importer import utc_now
+
+LATEST = 5
+
+Stats = namedtuple("Stats", "total kinds sources latest read_counts vault freshness warnings")
+Latest = namedtuple("Latest", "id path title kind changed_at")
+ReadCounts = namedtuple("ReadCounts", "cards readings most")
+Paths = namedtuple("Paths", "home db vault config warnings")
+
+
+def stats(app, sync=True):
+    """Totals, by kind, by source, the cards changed last, and the reading counts."""
+    freshness = app.freshness(sync)
+    store = app.store
+    cards, readings, most = store.read_counts(LATEST)
+    warnings = []
+    if freshness.stale:
+        warnings.append(warning("stale", f"{freshness.stale} changed files are not counted yet", "run: memory index"))
+    return Stats(
+        store.total(),
+        store.counts_by("kind"),
+        store.counts_by("source"),
+        [Latest(*row, utc_now(ns // 1_000_000_000)) for *row, ns in store.latest(LATEST)],
+        ReadCounts(cards, readings, [{"path": p, "read_count": n, "last_read_at": at} for p, n, at in most]),
+        app.settings.vault.path,
+        freshness,
+        warnings,
+    )
+
+
+def paths(app):
+    """Each path in force with what decided it. Opens nothing for writing."""
+    settings = app.settings
+    places = {name: getattr(settings, name) for name in ("home", "db", "vault", "config")}
+    places["db"] = places["db"]._replace(path=app.db_path)
+    return Paths(**{name: {"path": p.path, "from": p.origin} for name, p in places.items()}, warnings=[])

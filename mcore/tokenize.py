@@ -1,0 +1,208 @@
+"""Text -> what FTS5 stores, and a query -> FTS5 expressions. Pure: no disk, no SQL.
+
+FTS5's own tokenizers fail on Chinese: unicode61 makes a whole run one token, trigram needs three
+characters and most Chinese words have two. So a run of a script written without spaces is cut into
+overlapping pairs before it is stored (阿里云 -> `阿里 里云 云`), and unicode61 sees words. The last
+character of a run is stored alone as well, so that one character, asked as a prefix, finds every
+card that holds it. Started as a script from inside mcore/, this file would hide the standard
+`tokenize`; it is only ever imported.
+"""
+
+import re
+import unicodedata
+from collections import namedtuple
+from operator import add
+
+# Han in all planes, kana, Hangul, Bopomofo, and Thai, Lao, Khmer, Burmese.
+UNSPACED = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u3035\u3038-\u303c\u3041-\u3096\u3099\u309a\u309d-\u309f"
+    "\u30a1-\u30fa\u30fc-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    "\uf900-\ufaff\u1100-\u11ff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecf\u0edc-\u0edf\u1780-\u17d3\u17d7\u17dc\u17dd"
+    "\u1000-\u103f\u104e-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
+)
+_RUN = re.compile(f"[{UNSPACED}]+")
+
+# Latin glued to a spaced script other than its own (Greek to Georgian, Indic): `nginxमें`.
+_BORDER = re.compile("(?<=[a-z0-9])(?=[\u0370-\u1fff])|(?<=[\u0370-\u1fff])(?=[a-z0-9])")
+_SPACED_FOREIGN = re.compile("[\u0370-\u1fff]")
+
+# Format characters (zero width, bidi, BOM, soft hyphen, tags) and variation selectors split or
+# hide words for unicode61; a NUL may cut text in some SQLite builds; a lone surrogate cannot be bound.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_UNBINDABLE = re.compile("[\x00\ud800-\udfff]")
+_DATA_URI = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{200,}")
+
+# Words with their joints; which of them are identifiers with inner structure is told word by word,
+# so that a word of a million letters is looked at once.
+_WORD = re.compile(r"[A-Za-z0-9]+(?:[_\-]+[A-Za-z0-9]+)*")
+_MAX_IDENTIFIER = 80  # characters; longer ones are data
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_JOINT = re.compile(r"[_\-]")
+_JOINTS = re.compile(r"[_\-./]+")
+
+MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
+MAX_WORD = 200  # characters of one query word; the longest real identifiers have under 100
+
+Columns = namedtuple("Columns", "title labels names body")
+Columns.__doc__ = "The four FTS5 columns of one card, cut and ready to store."
+
+
+def normalize(text):
+    """`text` as both sides of the search see it: NFKC, no invisible characters, case folded."""
+    return _clean(text).casefold()
+
+
+def _clean(text):
+    """NFKC without invisible or unstorable characters; letter case kept."""
+    if text.isascii():
+        return text.replace("\x00", " ")
+    text = _INVISIBLE.sub("", text)
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    return _UNBINDABLE.sub(" ", text)
+
+
+def _pairs(match):
+    """The overlapping pairs of a run and its last character, spaced."""
+    run = match[0]
+    return f" {' '.join(map(add, run, run[1:]))} {run[-1]} " if len(run) > 1 else f" {run} "
+
+
+def split_bigrams(text):
+    """Normalized text cut at script borders, every unspaced run into pairs; words stay whole."""
+    if text.isascii():
+        return text
+    text = _RUN.sub(_pairs, text)
+    return _BORDER.sub(" ", text) if _SPACED_FOREIGN.search(text) else text
+
+
+def identifier_parts(text):
+    """The hidden words of a text's identifiers: sub-words, and the form without its joints.
+
+    `getUserName` gives `get user name`; `ecs-prod` gives `ecsprod`; each identifier once, in order.
+    What FTS5 cuts out of the text itself (`ecs`, `prod`) is not repeated.
+    """
+    found = {}
+    for word in dict.fromkeys(_WORD.findall(text)):
+        if word.islower() and "_" not in word and "-" not in word or word[1:].islower() or len(word) > _MAX_IDENTIFIER:
+            continue
+        pieces = [piece for piece in _JOINT.split(word) if piece]
+        if len(pieces) > 1:
+            found["".join(pieces).casefold()] = None
+        humps = [h for piece in pieces for h in _HUMP.findall(piece)]
+        if len(humps) > len(pieces):
+            found[" ".join(humps).casefold()] = None
+    return list(found)
+
+
+def columns(title, labels, body):
+    """The FTS5 columns of a card from its title, its label text and its body."""
+    body = _DATA_URI.sub(r"\1", body)
+    title, labels, body = _clean(title), _clean(labels), _clean(body)
+    names = identifier_parts(f"{title}\n{labels}\n{body}")
+    return Columns(
+        split_bigrams(title.casefold()),
+        split_bigrams(labels.casefold()),
+        " ".join(names),
+        split_bigrams(body.casefold()),
+    )
+
+
+Term = namedtuple("Term", "text phrases prefixable parts")
+Term.__doc__ = """One term of a query.
+
+`phrases` are alternative forms, each a text that FTS5 cuts into adjacent tokens; `prefixable` says
+whether its last token may be the start of a longer word; `parts` are the words inside it that an
+`any` tier tries when the whole is nowhere.
+"""
+
+_SEPARATOR = re.compile(r"[\s\x00-\x1f!\"#$%&'()*+,:;<=>?@\[\\\]^`{|}~\u2010-\u2027\u2030-\u205e\u3000-\u3003\u3008-\u3020\u30fb\uff01-\uff0f]+")
+_TRIM = "-_./"
+
+
+def split_query(query, limit=MAX_TERMS):
+    """The terms of a query in order, each once, and how many were left off beyond `limit`.
+
+    Every sign is text: operators, quotes and wildcards only separate words. `_ - . /` inside a word
+    make it one term that is asked as a phrase.
+    """
+    terms, left_off = {}, 0
+    for chunk in _SEPARATOR.split(_clean(query)):
+        for term in _chunk_terms(chunk):
+            if term.text in terms:
+                continue
+            if len(terms) < limit:
+                terms[term.text] = term
+            else:
+                left_off += 1
+    return list(terms.values()), left_off
+
+
+def _chunk_terms(chunk):
+    """Terms of one piece of a query without white space, cut at script borders."""
+    at = 0
+    for run in _RUN.finditer(chunk):
+        yield from _word_terms(chunk[at : run.start()])
+        yield from _run_terms(run[0])
+        at = run.end()
+    yield from _word_terms(chunk[at:])
+
+
+def _run_terms(run):
+    """The pairs of an unspaced run; a single character stands for every card that holds it."""
+    run = run.casefold()
+    if len(run) == 1:
+        yield Term(run, (run,), False, ())
+    for pair in map(add, run, run[1:]):
+        yield Term(pair, (pair,), False, ())
+
+
+def _word_terms(text):
+    """The terms of words or identifiers: those that hold a letter or digit at all."""
+    for word in _BORDER.sub(" ", text).split() if _SPACED_FOREIGN.search(text) else (text,):
+        word = word.strip(_TRIM)[:MAX_WORD]
+        if not any(map(str.isalnum, word)):
+            continue
+        folded = word.casefold()
+        tokens = _JOINTS.split(folded)
+        phrases = [" ".join(tokens)]
+        phrases += [form for form in identifier_parts(word) if form not in phrases]
+        parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
+        # `a*` is nearly every card: the open end needs two characters.
+        yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)
+
+
+def _quote(phrase):
+    return '"' + phrase.replace('"', '""') + '"'
+
+
+def is_single(term):
+    """Whether a term is one character of an unspaced script (asked as a prefix, yet whole)."""
+    return len(term.text) == 1 and _RUN.match(term.text) is not None
+
+
+def term_expr(term, prefix=False, parts=False):
+    """The FTS5 expression of one term; with `prefix` its last token may go on, with `parts` its
+    inner words count too."""
+    star = prefix and term.prefixable
+    forms = [_quote(p) + ("*" if star or is_single(term) else "") for p in term.phrases]
+    if parts:
+        forms += [_quote(p) + ("*" if prefix and len(p) > 1 else "") for p in term.parts]
+    return forms[0] if len(forms) == 1 else "(" + " OR ".join(forms) + ")"
+
+
+def to_query_expr(terms, tier):
+    """The FTS5 expression that asks `terms` in one of the four tiers, or None when it would only
+    repeat the tier above it."""
+    prefix = tier in ("all-prefix", "any-prefix")
+    if prefix and not any(t.prefixable for t in terms):
+        return None
+    if tier in ("all", "all-prefix"):
+        return " AND ".join(term_expr(t, prefix) for t in terms)
+    if len(terms) == 1 and not terms[0].parts:
+        return None
+    return " OR ".join(term_expr(t, prefix, parts=True) for t in terms)

@@ -1,0 +1,389 @@
+"""The vault folder: walk it, read a card file, write a new one that can overwrite nothing. No SQL.
+
+Source files are only read. Links are not followed, special files not opened. A new card is written
+to a temporary file in its own folder, synced, published by a name claim that fails when the name
+is taken, and the folder is synced before anybody is told.
+"""
+
+import errno
+import fnmatch
+import os
+import re
+import stat
+from collections import namedtuple
+from contextlib import contextmanager
+
+from mcore.card import CARD_SUFFIXES
+from mcore.errors import CardError, SetupError
+
+# What no vault means as memory: version control, trash, caches, other programs' folders. Agent
+# folders (.claude, .cursor, .agents, .memory-bank, .kiro) do hold memory, so a dot alone says nothing.
+IGNORED_FOLDERS = (
+    ".git .hg .svn .jj .obsidian .trash .Trash .Trash-* .stversions .stfolder .history .recycle "
+    "$RECYCLE.BIN .cache .venv .tox .mypy_cache .pytest_cache .ruff_cache .smart-env .dropbox.cache "
+    "node_modules __pycache__"
+).split()
+IGNORED_FILES = (".tmp-*", "._*", ".#*", "~$*", ".~*")
+TEMP_PREFIX = ".tmp-memory-"
+STALE_TEMP_SECONDS = 3600
+
+Stamp = namedtuple("Stamp", "size mtime_ns ctime_ns inode")
+Stamp.__doc__ = """What a file's metadata says about its content: bytes, nanoseconds, inode number.
+
+On Windows `ctime_ns` is the time of creation, so an edit that restores size and mtime shows only in
+the content; `index` reads every file there.
+"""
+
+Skipped = namedtuple("Skipped", "path reason")
+Scan = namedtuple("Scan", "files skipped raw_names")
+Scan.__doc__ = """One walk: `files` maps rel_path to Stamp, `skipped` names what was left out and why.
+
+`raw_names` maps a rel_path that is not the file's real name (the name is not valid UTF-8) to the
+real one.
+"""
+
+_SUFFIXES_FOLDED = tuple({suffix.casefold() for suffix in CARD_SUFFIXES})
+
+
+def is_scannable(root):
+    """Whether the vault is there as a folder; raises SetupError when something else has its name."""
+    try:
+        mode = os.stat(root).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise SetupError(f"cannot look into the vault {root}", error.strerror or "", "check its permissions") from None
+    if not stat.S_ISDIR(mode):
+        raise SetupError(f"the vault {root} is not a folder", "a file has its name", "choose a folder with --vault")
+    return True
+
+
+def scan(root, ignore=(), name_ignored=False):
+    """Walks the vault and returns a Scan. Reads names and metadata, no content.
+
+    `ignore` are extra shell patterns for a name or a rel_path. With `name_ignored` the card files
+    inside ignored folders are named as skipped too (a search does not need them).
+    """
+    files, skipped, raw_names = {}, [], {}
+    folders = _pattern(list(IGNORED_FOLDERS) + list(ignore))
+    names = _pattern(list(IGNORED_FILES) + list(ignore))
+    stack = [("", root)]
+    while stack:
+        prefix, path = stack.pop()
+        try:
+            entries = os.scandir(path)
+        except OSError as error:
+            skipped.append(Skipped(_shown(prefix or "."), f"folder cannot be read: {error.strerror}"))
+            continue
+        with entries:
+            for entry in entries:
+                rel = prefix + entry.name
+                try:
+                    if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
+                        if folders(entry.name) or (ignore and folders(rel)):
+                            if name_ignored:
+                                skipped.extend(_cards_below(rel, entry.path, "folder is on the ignore list"))
+                        else:
+                            stack.append((rel + "/", entry.path))
+                        continue
+                    if not entry.name.endswith(CARD_SUFFIXES):
+                        if entry.name.casefold().endswith(_SUFFIXES_FOLDED):
+                            skipped.append(Skipped(_shown(rel), "suffix is not written as cards have it (.md)"))
+                        elif entry.is_symlink() and entry.is_dir():
+                            skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
+                        continue
+                    if names(entry.name) or (ignore and names(rel)):
+                        skipped.append(Skipped(_shown(rel), "file name is on the ignore list"))
+                        continue
+                    info = entry.stat(follow_symlinks=False)
+                except OSError as error:
+                    skipped.append(Skipped(_shown(rel), f"cannot be looked at: {error.strerror}"))
+                    continue
+                if stat.S_ISREG(info.st_mode):
+                    shown = rel
+                    if not _is_text(rel):
+                        shown = _shown(rel)
+                        if shown in files:
+                            skipped.append(Skipped(shown, "its name is not valid UTF-8 and reads like another's"))
+                            continue
+                        raw_names[shown] = rel
+                    files[shown] = Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+                elif stat.S_ISLNK(info.st_mode):
+                    skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
+                else:
+                    skipped.append(Skipped(_shown(rel), "not a regular file"))
+    skipped.sort()
+    return Scan(files, skipped, raw_names)
+
+
+def _pattern(globs):
+    """A predicate: does a name match one of the shell patterns?"""
+    return re.compile("|".join(fnmatch.translate(g) for g in globs)).match
+
+
+def _is_junction(entry):
+    """A Windows junction or mount point, which is_symlink() does not count as a link."""
+    return os.name == "nt" and bool(getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0))
+
+
+def _is_text(name):
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(rel):
+    """A rel_path that can be stored and printed: undecodable bytes become U+FFFD."""
+    return rel if _is_text(rel) else os.fsencode(rel).decode("utf-8", "replace")
+
+
+def _link_reason(path, root):
+    """Why a link is left out: it leads outside, nowhere, or to something that is walked anyway."""
+    target = os.path.realpath(path)
+    if not os.path.exists(target):
+        return "link that leads nowhere"
+    if is_inside(target, os.path.realpath(root)):
+        return "link inside the vault: its target is read under its own name"
+    return "link out of the vault: not followed"
+
+
+def _cards_below(rel, path, reason):
+    """A Skipped for every card file below an ignored folder."""
+    for base, folders, names in os.walk(path):
+        folders.sort()
+        inner = rel + base[len(path) :].replace(os.sep, "/")
+        for name in names:
+            if name.endswith(CARD_SUFFIXES):
+                yield Skipped(_shown(f"{inner}/{name}"), reason)
+
+
+def is_inside(path, root):
+    """Whether a real path is the root or below it (`/srv/share-secret` is not below `/srv/share`)."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def file_path(root, rel_path):
+    """The path of a card file from its rel_path."""
+    return os.path.join(root, *rel_path.split("/"))
+
+
+def read_bytes(path, max_bytes):
+    """(bytes, Stamp) of a regular file. Raises CardError with the reason when it is not to be read.
+
+    A link is refused, a FIFO does not block. The stamp is taken from the opened file before reading.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        fd = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise CardError("is a link") from None
+        raise CardError(f"cannot be opened: {error.strerror}") from None
+    with open(fd, "rb", buffering=0) as handle:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise CardError("not a regular file")
+        if info.st_size > max_bytes:
+            raise CardError(
+                f"larger than {max_bytes} bytes", hint="raise max_card_bytes in config.json to read it"
+            )
+        try:
+            data = handle.read(max_bytes + 1)
+        except OSError as error:
+            raise CardError(f"cannot be read: {error.strerror}") from None
+    return data, Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+
+def stamp_of(path):
+    """The Stamp of a regular file, or None when there is no such file any more."""
+    try:
+        info = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    return Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+
+def decode(data):
+    """(text, remark) of a card file's bytes; `remark` is "" or says what could not be decoded.
+
+    UTF-8 with or without a byte order mark, UTF-16 and UTF-32 with one. Line ends come back as "\\n".
+    Bytes that are not UTF-8 become U+FFFD and the rest stays readable; no other encoding is guessed
+    (0 of 86,001 real notes needed it). Raises CardError for a binary file.
+    """
+    remark = ""
+    if data[:4] in (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"):
+        text = data.decode("utf-32", "replace")
+    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = data.decode("utf-16", "replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            if b"\0" in data:
+                raise CardError("binary data, not text") from None
+            text = data.decode("utf-8-sig", "replace")
+            line = data.count(b"\n", 0, error.start) + 1
+            remark = f"line {line} is not UTF-8: unreadable bytes are left out of the search"
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text, remark
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def ensure_folder(root, folder):
+    """The path of `folder` in the vault, made if need be and synced into its parent.
+
+    Raises SetupError when the folder cannot be made or leads out of the vault through a link.
+    """
+    try:
+        _make_folder(root)
+        path = os.path.join(root, folder)
+        _make_folder(path)
+    except OSError as error:
+        raise SetupError(
+            f"cannot make the folder {os.path.join(root, folder)}",
+            error.strerror or str(error),
+            "check that the vault is a folder you may write to (memory paths)",
+        ) from None
+    real_root = os.path.realpath(root)
+    if os.path.realpath(path) != os.path.join(real_root, folder):
+        raise SetupError(
+            f"{path} is a link", "a card is only written inside the vault", "replace the link by a folder"
+        )
+    return path
+
+
+def _make_folder(path):
+    """Makes a folder and its parents, each synced into the one above."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent != path:
+        _make_folder(parent)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    sync_folder(parent)
+
+
+def sync_folder(path):
+    """Makes the names in a folder durable; a system without folder handles has nothing to sync."""
+    if os.name == "nt":
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
+            raise
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def folder_lock(path, lock_dir):
+    """Holds the right to choose names in a folder; waits for other processes.
+
+    The lock is the folder itself (no file appears in the vault); on Windows, which cannot lock a
+    folder, a file in `lock_dir`. It serializes naming so that equal captures meet; that no card is
+    overwritten rests on the name claim alone.
+    """
+    if os.name == "nt":
+        import msvcrt
+
+        os.makedirs(lock_dir, exist_ok=True)
+        fd = os.open(os.path.join(lock_dir, "capture.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            while True:
+                try:
+                    msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
+                    break
+                except OSError:
+                    continue
+            yield
+        finally:
+            os.close(fd)
+        return
+    import fcntl
+
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a network file system without locks: the name claim still holds
+        yield
+    finally:
+        os.close(fd)
+
+
+def publish(folder, name, data):
+    """Writes a new file durably and returns True, or False when the name is taken.
+
+    Nothing is ever replaced: the name is claimed by a hard link (a rename on Windows), which fails
+    when it exists. Raises OSError when the data cannot be written; then no file is left.
+    """
+    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
+    target = os.path.join(folder, name)
+    try:
+        fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        with open(fd, "wb", buffering=0) as handle:
+            view = memoryview(data)
+            while view:
+                view = view[handle.write(view) :]
+            os.fsync(fd)
+        if not _claim(temp, target):
+            return False
+    finally:
+        try:
+            os.unlink(temp)
+        except OSError:
+            pass
+    sync_folder(folder)
+    return True
+
+
+def _claim(temp, target):
+    """Gives a finished file its name unless the name is taken."""
+    try:
+        if os.name == "nt":
+            os.rename(temp, target)
+        else:
+            os.link(temp, target, follow_symlinks=False)
+        return True
+    except FileExistsError:
+        return False
+    except (OSError, NotImplementedError) as error:
+        if getattr(error, "errno", None) not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, None):
+            raise
+    # A file system without hard links (FAT, some network shares): claim the name with an empty
+    # file, then put the finished one in its place.
+    try:
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    os.replace(temp, target)
+    return True
+
+
+def clear_stale_temps(folder, now):
+    """Removes temporary files of captures that were killed (ours by name, over an hour old)."""
+    try:
+        names = [n for n in os.listdir(folder) if n.startswith(TEMP_PREFIX)]
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            if now - os.lstat(path).st_mtime > STALE_TEMP_SECONDS:
+                os.unlink(path)
+        except OSError:
+            continue
