@@ -64,10 +64,7 @@ class App:
         path = self.settings.db.path
         if self.settings.db.origin != "default" or not self._owned_by_other(path):
             return path
-        import hashlib
-
-        name = hashlib.blake2b(os.fsencode(self._real_vault()), digest_size=4).hexdigest()
-        return os.path.join(os.path.dirname(path), f"memory-{name}.db")
+        return self._own_path()
 
     def rebuild_path(self):
         """Where a rebuild goes: an index named by the caller may be taken over from another vault."""
@@ -83,7 +80,7 @@ class App:
         """Opens the index after making sure that it belongs to this vault."""
         from mcore.store import open_store
 
-        path = self.db_path
+        path = self.settings.db.path
         store = open_store(path)
         owner = store.vault()
         if owner is None or owner == self._real_vault():
@@ -93,11 +90,20 @@ class App:
                 store.set_vault(self._real_vault())
             return store
         store.close()
+        if self.settings.db.origin == "default":
+            return open_store(self._own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
             f"it was made for {owner}",
             "choose another file with --db, or run: memory index --rebuild",
         )
+
+    def _own_path(self):
+        """The index of a vault that came second: named after the vault, beside the default one."""
+        import hashlib
+
+        name = hashlib.blake2b(os.fsencode(self._real_vault()), digest_size=4).hexdigest()
+        return os.path.join(os.path.dirname(self.settings.db.path), f"memory-{name}.db")
 
     def _owned_by_other(self, path):
         """Whether an index was made for another vault that still exists."""

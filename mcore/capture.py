@@ -180,7 +180,7 @@ def _indexed(app, result, title, body):
         return result
     try:
         id = app.indexer.index_one(app.store, result.path)
-        similar = app.searcher.similar(f"{title}\n{body[:500]}", SIMILAR, result.path)
+        similar = app.searcher.similar(f"{title}\n{body[:200]}", SIMILAR, result.path)
     except McoreError as error:
         note = warning("not-indexed", f"the card is saved, the index was not updated: {error.message} ({error.why})", error.hint)
         return result._replace(indexed=False, warnings=[*result.warnings, note])

@@ -3,7 +3,6 @@
 Pure: no disk, no SQL, no clock.
 """
 
-import hashlib
 import re
 import unicodedata
 from collections import namedtuple
@@ -44,7 +43,13 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9])$")
 
 def content_hash(data):
     """16 bytes that name the content of a file (BLAKE2b); equal for equal bytes."""
-    return hashlib.blake2b(data, digest_size=16).digest()
+    return _blake2b(data, 16).digest()
+
+
+def _blake2b(data, size):
+    import hashlib  # 4 ms of OpenSSL that a search of unchanged files does not need
+
+    return hashlib.blake2b(data, digest_size=size)
 
 
 def folder_kind(rel_path):
@@ -68,7 +73,7 @@ def file_stem(title):
     text = re.sub("-{2,}", "-", text).strip(" .-~")
     text = _cut(text, MAX_STEM_BYTES)
     if not any(unicodedata.category(c)[0] in "LN" or unicodedata.category(c) == "So" for c in text):
-        return "card-" + hashlib.blake2b(title.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        return "card-" + _blake2b(title.encode("utf-8", "surrogatepass"), 4).hexdigest()
     first = unicodedata.normalize("NFKC", text.split(".")[0]).rstrip(" ").casefold()
     return "_" + text if _RESERVED.match(first) else text
 

@@ -91,7 +91,7 @@ def _operate(operation, argv):
     from mcore.app import App
     from mcore.operation import bind
 
-    options = vars(_parser(operation).parse_args(argv))
+    options = vars(_parser(operation).parse_intermixed_args(argv))
     options.pop("command")
     app = App(options.pop("db"), options.pop("vault"))
     as_json, debug = options.pop("json"), options.pop("debug")
@@ -138,6 +138,8 @@ def _parser(operation):
         prog="memory",
         usage=f"memory {operation.name} [options]" + "".join(f" {p.name.upper()}" for p in operation.params if p.positional),
         description=operation.summary,
+        # A given width spares argparse the import of shutil (3 ms) to ask the terminal.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=_help_width()),
         allow_abbrev=False,
     )
     parser.add_argument("command", metavar=operation.name, help=argparse.SUPPRESS)
@@ -149,6 +151,13 @@ def _parser(operation):
     parser.add_argument("--vault", metavar="FOLDER", help="the folder of cards")
     parser.add_argument("--debug", action="store_true", help="show a traceback when something fails")
     return parser
+
+
+def _help_width():
+    try:
+        return max(60, min(120, int(os.environ.get("COLUMNS", 100))))
+    except ValueError:
+        return 100
 
 
 def _add_argument(parser, argparse, p):

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from mcore import vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
-from mcore.errors import Cancelled, CardError, NotFound, StoreBusy, StoreError, warning
+from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreError, warning
 from mcore.render import scrub
 from mcore.store import Row, open_store, salvage
 
@@ -178,10 +178,11 @@ class Indexer:
     def _build_apart(self, store, scan):
         """Builds a whole index in a file of its own, then puts it in the store's place at once."""
         ids = self._keep_ids(store, scan)
-        before = store.known()
+        before = store.ids()
         old_hashes = store.hashes(before)
         updated = 0
         temp_path = f"{store.path}.build-{os.getpid()}"
+        _clear_stale_builds(store.path)
         _unlink_index(temp_path)
         try:
             with closing(open_store(temp_path)) as built:
@@ -197,15 +198,15 @@ class Indexer:
                             id, digest = old_hashes.get(prepared.rel_path, (None, b""))
                             updated += id is not None and ids.get(prepared.rel_path) == id and digest != prepared.row.content_hash
                 built.end_bulk_mode()
-                after = {path: known.id for path, known in built.known().items()}
-            moves = _moves({known.id: path for path, known in before.items()}, after)
+                after = built.ids()
+            moves = _moves({id: path for path, id in before.items()}, after)
             store.take_over(temp_path)
             if moves:
                 with store.writing():
                     store.move_stats(moves)
         finally:
             _unlink_index(temp_path)
-        old_ids = {known.id for known in before.values()}
+        old_ids = set(before.values())
         kept = sum(1 for id in after.values() if id in old_ids)
         return {
             "added": len(after) - kept,
@@ -217,10 +218,10 @@ class Indexer:
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
-        known = store.known()
+        known = store.ids()
         if not known:
             return {}
-        same = {path: known[path].id for path in scan.files if path in known and known[path].stamp == scan.files[path]}
+        same = {path: known[path] for path, stamp, _ in store.each_stamp() if scan.files.get(path) == stamp}
         digests = {}
         for path in scan.files:
             if path not in same:
@@ -250,27 +251,33 @@ class Indexer:
 
     def _scan(self, thorough):
         if not vault.is_scannable(self.root):
-            return vault.Scan({}, [], {})
+            return vault.Scan({}, [], {}, [])
         return vault.scan(self.root, self.settings.ignore, name_ignored=thorough)
 
     def _changes(self, store, thorough):
         """What differs between the files and the index, by stamps alone."""
         scan = self._scan(thorough)
-        known, unreadable = store.known(), store.known_unreadable()
         every = thorough and not CHANGE_TIME_IS_TRUE
-        new, changed, unchanged = [], [], 0
-        for path, stamp in scan.files.items():
-            entry = known.get(path)
-            if entry is not None:
-                if entry.stamp != stamp or entry.racy or every:
-                    changed.append(path)
-                else:
-                    unchanged += 1
-            elif path not in unreadable or unreadable[path][1] != stamp:
-                new.append(path)
+        unread = tuple(scan.unread)
+        unseen, changed, removed, unchanged = dict(scan.files), [], [], 0
+        for path, stamp, racy in store.each_stamp():
+            if unseen.pop(path, None) is None:
+                if not path.startswith(unread):
+                    removed.append(path)
+            elif racy or every or scan.files[path] != stamp:
+                changed.append(path)
+            else:
+                unchanged += 1
+        unreadable = store.known_unreadable()
+        new = [path for path, stamp in unseen.items() if path not in unreadable or unreadable[path][1] != stamp]
         new.sort(key=lambda path: -scan.files[path].mtime_ns)
-        removed = [path for path in known if path not in scan.files]
-        gone = [path for path in unreadable if path not in scan.files]
+        gone = [path for path in unreadable if path not in scan.files and not path.startswith(unread)]
+        if removed and not scan.files and not vault.is_scannable(self.root):
+            raise SetupError(
+                f"the vault {self.root} is not there",
+                f"its index knows {len(removed)} cards",
+                "bring the folder back (a drive not mounted?), or name its new place with --vault",
+            )
         return _Changes(new, changed, removed, gone, unchanged, scan)
 
     def _real_path(self, rel_path, scan):
@@ -426,6 +433,19 @@ def _assign_ids(digests, old, removed):
 def _moves(old_paths, ids):
     """Old rel_path -> new, for the ids whose path changed."""
     return {old_paths[id]: path for path, id in ids.items() if id in old_paths and old_paths[id] != path}
+
+
+def _clear_stale_builds(path):
+    """Removes what builds left that were killed (an hour without a write)."""
+    folder, name = os.path.split(path)
+    for entry in os.listdir(folder):
+        full = os.path.join(folder, entry)
+        if entry.startswith(f"{name}.build-"):
+            try:
+                if time.time() - os.stat(full).st_mtime > 3600:
+                    os.unlink(full)
+            except OSError:
+                continue
 
 
 def _unlink_index(path):

@@ -22,6 +22,7 @@ from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 TIERS = ("all", "all-prefix", "any", "any-prefix")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
+SIMILAR_TERMS = 24  # a title and the first words of a body
 
 Hit = namedtuple("Hit", "id path title kind source score matched coverage snippet")
 Result = namedtuple("Result", "query hits matched searched hidden nearest freshness warnings")
@@ -50,6 +51,8 @@ class FtsSearcher(Searcher):
 
     def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True):
         limit = max(1, min(MAX_LIMIT, limit))
+        kind = kind.casefold() if kind else None
+        source = source or None
         if sync:
             freshness = self.indexer.refresh(self.store)
         else:
@@ -68,7 +71,7 @@ class FtsSearcher(Searcher):
 
     def similar(self, text, limit, without):
         """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
-        terms, _ = split_query(text, MAX_TERMS)
+        terms, _ = split_query(text, SIMILAR_TERMS)
         if not terms:
             return []
         with self.store.reading():

@@ -6,7 +6,7 @@ from collections import namedtuple
 from mcore import vault
 from mcore.card import name_key
 from mcore.cardfile import read_card
-from mcore.errors import CardError, NotFound, StoreBusy, UsageError, warning
+from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
 from mcore.importer import utc_now
 from mcore.readtext import page
 
@@ -100,6 +100,6 @@ def _count(store, rel_path):
     try:
         with store.writing(COUNT_WAIT_SECONDS):
             store.count_read(rel_path, utc_now())
-    except StoreBusy:
-        pass
+    except StoreError:
+        pass  # a card that can be read is worth more than its count
 

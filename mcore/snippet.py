@@ -3,7 +3,7 @@
 import re
 from collections import namedtuple
 
-from mcore.tokenize import is_single, normalize
+from mcore.tokenize import normalize
 
 SNIPPET_CHARS = 160
 _LEAD = 40  # characters before the first match
@@ -50,44 +50,46 @@ def mark(text, terms, before="**", after="**"):
 
 def _places(text, terms):
     """Where in `text` the terms stand, as offsets into `text` itself."""
-    folded, offsets = _folded(text)
-    places = []
-    for number, term in enumerate(terms):
-        for count, found in enumerate(_pattern(term).finditer(folded)):
-            if count >= _PLACES:
-                break
-            if offsets is None:
-                places.append(_Place(found.start(), found.end(), number))
-            else:
-                places.append(_Place(offsets[found.start()], offsets[found.end() - 1] + 1, number))
+    folded = normalize(text)
+    patterns = [_pattern(term) for term in terms]
+    if len(folded) == len(text):
+        return _places_in(folded, patterns, lambda offset: offset)
+    places, start = [], 0
+    for line in text.splitlines(keepends=True):
+        folded = normalize(line)
+        if any(pattern.search(folded) for pattern in patterns):
+            offsets = _offsets(line)
+            places += [
+                _Place(start + p.start, start + p.end, p.term)
+                for p in _places_in("".join(map(normalize, line)), patterns, offsets.__getitem__)
+            ]
+        start += len(line)
     return places
 
 
-def _folded(text):
-    """The normalized text, and for each of its characters the offset in `text` (None: the same)."""
-    folded = normalize(text)
-    if len(folded) == len(text):
-        return folded, None
-    pieces, offsets = [], []
-    for offset, char in enumerate(text):
-        piece = normalize(char)
-        pieces.append(piece)
-        offsets += [offset] * len(piece)
-    return "".join(pieces), offsets
+def _places_in(folded, patterns, offset):
+    """The places in a normalized text; `offset` maps its characters to those of the text itself."""
+    places = []
+    for number, pattern in enumerate(patterns):
+        for count, found in enumerate(pattern.finditer(folded)):
+            if count >= _PLACES:
+                break
+            places.append(_Place(offset(found.start()), offset(found.end() - 1) + 1, number))
+    return places
+
+
+def _offsets(line):
+    """For each character of a line, normalized one by one: the offset it comes from."""
+    return [offset for offset, char in enumerate(line) for _ in normalize(char)]
 
 
 def _pattern(term):
     """What a term looks like in normalized text: its words with any joint between them, from a
     word's start (the end may go on, as a prefix does)."""
-    if is_single(term) or not term.prefixable and len(term.phrases) == 1 and not term.parts and len(term.text) == 2:
-        return re.compile(re.escape(term.text))
     forms = [r"[\W_]{0,3}".join(map(re.escape, phrase.split())) for phrase in (*term.phrases, *term.parts)]
-    return re.compile(r"(?<![^\W_])(?:" + "|".join(forms) + ")") if _is_ascii_word(term) else re.compile("|".join(forms))
-
-
-def _is_ascii_word(term):
-    """Whether a word border in front makes sense (Latin glued to Chinese has none that \\W knows)."""
-    return False if not term.text.isascii() else True
+    joined = "|".join(forms)
+    # Latin glued to Chinese has no border that \w knows, so the border is "no Latin letter in front".
+    return re.compile(f"(?<![a-z0-9])(?:{joined})" if term.text.isascii() else joined)
 
 
 def _best_start(places, width):

@@ -28,7 +28,6 @@ Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-te
 `id` None lets the database choose one that was never used.
 """
 
-Known = namedtuple("Known", "id stamp racy")
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 
@@ -99,10 +98,15 @@ class Store:
 
     # ---- what the index knows of the files -------------------------------------------------------
 
-    def known(self):
-        """rel_path -> Known for every indexed card."""
-        rows = self.query("SELECT rel_path, id, size, mtime_ns, ctime_ns, inode, racy FROM cards")
-        return {path: Known(id, Stamp(*stamp), racy) for path, id, *stamp, racy in rows}
+    def each_stamp(self):
+        """(rel_path, stamp as a tuple, racy) of every indexed card, one at a time (memory)."""
+        with guarded(self.path):
+            for row in self.connection.execute("SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards"):
+                yield row[0], row[2:], row[1]
+
+    def ids(self):
+        """rel_path -> id of every indexed card."""
+        return dict(self.query("SELECT rel_path, id FROM cards"))
 
     def known_unreadable(self):
         """rel_path -> (reason, Stamp) of card files that could not be read."""
@@ -388,6 +392,11 @@ def _set_up(connection, path):
         raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", _REBUILD)
     elif not _complete(connection):
         raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", _REBUILD)
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:  # needs the file for itself for a moment; whoever opens it next tries again
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            pass
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
@@ -407,7 +416,6 @@ def _create(connection, path):
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         if not _identity(connection)[1]:
             raise StoreDamaged(f"cannot use the index {path}", "it is another program's database", "choose another file with --db")
-    connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not _identity(connection)[1]:

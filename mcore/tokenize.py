@@ -21,24 +21,34 @@ UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecf\u0edc-\u0edf\u1780-\u17d3\u17d7\u17dc\u17dd"
     "\u1000-\u103f\u104e-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 )
-_RUN = re.compile(f"[{UNSPACED}]+")
+_RUN = re.compile(f"([{UNSPACED}]+)")
 
 # Latin glued to a spaced script other than its own (Greek to Georgian, Indic): `nginxमें`.
-_BORDER = re.compile("(?<=[a-z0-9])(?=[\u0370-\u1fff])|(?<=[\u0370-\u1fff])(?=[a-z0-9])")
-_SPACED_FOREIGN = re.compile("[\u0370-\u1fff]")
+# Patterns kept as text are compiled by `re` when first used (and cached there): a large character
+# class costs 1 to 2 ms, and most searches need few of them.
+_BORDER = "(?<=[a-z0-9])(?=[\u0370-\u1fff])|(?<=[\u0370-\u1fff])(?=[a-z0-9])"
+_SPACED_FOREIGN = "[\u0370-\u1fff]"
 
 # Format characters (zero width, bidi, BOM, soft hyphen, tags) and variation selectors split or
 # hide words for unicode61; a NUL may cut text in some SQLite builds; a lone surrogate cannot be bound.
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_UNBINDABLE = re.compile("[\x00\ud800-\udfff]")
-_DATA_URI = re.compile(r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{200,}")
+_HIDDEN = f"[{_INVISIBLE}]"
+_UNBINDABLE = "[\x00\ud800-\udfff]"
+_ODD = f"[{_INVISIBLE}\x00\ud800-\udfff]"
+# Full-width punctuation, quotes and no-break space only separate words. Spaced out first, they leave
+# most Chinese text in NFKC form already, and the check for that is far cheaper than normalizing.
+_WIDE_SIGNS = (
+    "[\u00a0\u2018-\u201f\u2026\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0c\uff1a-\uff20"
+    "\uff3b-\uff3e\uff40\uff5b-\uff65]+"
+)
+_DATA_URI = r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{200,}"
 
 # Words with their joints; which of them are identifiers with inner structure is told word by word,
 # so that a word of a million letters is looked at once.
-_WORD = re.compile(r"[A-Za-z0-9]+(?:[_\-]+[A-Za-z0-9]+)*")
+_WORD = re.compile(r"[A-Za-z0-9_\-]+")
 _MAX_IDENTIFIER = 80  # characters; longer ones are data
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _JOINT = re.compile(r"[_\-]")
@@ -60,24 +70,25 @@ def _clean(text):
     """NFKC without invisible or unstorable characters; letter case kept."""
     if text.isascii():
         return text.replace("\x00", " ")
-    text = _INVISIBLE.sub("", text)
+    if re.search(_ODD, text):
+        text = re.sub(_UNBINDABLE, " ", re.sub(_HIDDEN, "", text))
+    text = re.sub(_WIDE_SIGNS, " ", text)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
-    return _UNBINDABLE.sub(" ", text)
-
-
-def _pairs(match):
-    """The overlapping pairs of a run and its last character, spaced."""
-    run = match[0]
-    return f" {' '.join(map(add, run, run[1:]))} {run[-1]} " if len(run) > 1 else f" {run} "
+    return text
 
 
 def split_bigrams(text):
-    """Normalized text cut at script borders, every unspaced run into pairs; words stay whole."""
+    """Normalized text cut at script borders, every unspaced run into pairs; words stay whole.
+
+    A run gives its overlapping pairs and its last character alone: `阿里云` -> `阿里 里云 云`.
+    """
     if text.isascii():
         return text
-    text = _RUN.sub(_pairs, text)
-    return _BORDER.sub(" ", text) if _SPACED_FOREIGN.search(text) else text
+    pieces = _RUN.split(text)  # other text and runs in turn
+    pieces[1::2] = [" ".join(map(add, run, run[1:] + " ")) for run in pieces[1::2]]
+    text = " ".join(pieces)
+    return re.sub(_BORDER, " ", text) if re.search(_SPACED_FOREIGN, text) else text
 
 
 def identifier_parts(text):
@@ -88,11 +99,14 @@ def identifier_parts(text):
     """
     found = {}
     for word in dict.fromkeys(_WORD.findall(text)):
-        if word.islower() and "_" not in word and "-" not in word or word[1:].islower() or len(word) > _MAX_IDENTIFIER:
+        tail = word[1:]
+        if tail.islower() and tail.isalpha() or len(word) > _MAX_IDENTIFIER:
             continue
         pieces = [piece for piece in _JOINT.split(word) if piece]
         if len(pieces) > 1:
             found["".join(pieces).casefold()] = None
+        if word.islower() or word.isupper() or word.isdigit():
+            continue
         humps = [h for piece in pieces for h in _HUMP.findall(piece)]
         if len(humps) > len(pieces):
             found[" ".join(humps).casefold()] = None
@@ -101,7 +115,8 @@ def identifier_parts(text):
 
 def columns(title, labels, body):
     """The FTS5 columns of a card from its title, its label text and its body."""
-    body = _DATA_URI.sub(r"\1", body)
+    if ";base64," in body:
+        body = re.sub(_DATA_URI, r"\1", body)
     title, labels, body = _clean(title), _clean(labels), _clean(body)
     names = identifier_parts(f"{title}\n{labels}\n{body}")
     return Columns(
@@ -120,7 +135,9 @@ whether its last token may be the start of a longer word; `parts` are the words 
 `any` tier tries when the whole is nowhere.
 """
 
-_SEPARATOR = re.compile(r"[\s\x00-\x1f!\"#$%&'()*+,:;<=>?@\[\\\]^`{|}~\u2010-\u2027\u2030-\u205e\u3000-\u3003\u3008-\u3020\u30fb\uff01-\uff0f]+")
+_SEPARATOR = re.compile(
+    r"[\s\x00-\x1f!\"#$%&'()*+,:;<=>?@\[\\\]^`{|}~\u2010-\u2027\u2030-\u205e\u3000-\u3003\u3008-\u3020\u30fb]+"
+)
 _TRIM = "-_./"
 
 
@@ -163,7 +180,9 @@ def _run_terms(run):
 
 def _word_terms(text):
     """The terms of words or identifiers: those that hold a letter or digit at all."""
-    for word in _BORDER.sub(" ", text).split() if _SPACED_FOREIGN.search(text) else (text,):
+    if not text.isascii() and any("\u0370" <= char < "\u2000" for char in text):
+        text = re.sub(_BORDER, " ", text.casefold())
+    for word in text.split():
         word = word.strip(_TRIM)[:MAX_WORD]
         if not any(map(str.isalnum, word)):
             continue

@@ -35,11 +35,12 @@ the content; `index` reads every file there.
 """
 
 Skipped = namedtuple("Skipped", "path reason")
-Scan = namedtuple("Scan", "files skipped raw_names")
+Scan = namedtuple("Scan", "files skipped raw_names unread")
 Scan.__doc__ = """One walk: `files` maps rel_path to Stamp, `skipped` names what was left out and why.
 
 `raw_names` maps a rel_path that is not the file's real name (the name is not valid UTF-8) to the
-real one.
+real one. `unread` are the folders (as rel_path + "/", "" for the vault) that could not be looked into:
+of their cards nothing is known.
 """
 
 _SUFFIXES_FOLDED = tuple({suffix.casefold() for suffix in CARD_SUFFIXES})
@@ -64,7 +65,7 @@ def scan(root, ignore=(), name_ignored=False):
     `ignore` are extra shell patterns for a name or a rel_path. With `name_ignored` the card files
     inside ignored folders are named as skipped too (a search does not need them).
     """
-    files, skipped, raw_names = {}, [], {}
+    files, skipped, raw_names, unread = {}, [], {}, []
     folders = _pattern(list(IGNORED_FOLDERS) + list(ignore))
     names = _pattern(list(IGNORED_FILES) + list(ignore))
     stack = [("", root)]
@@ -74,6 +75,7 @@ def scan(root, ignore=(), name_ignored=False):
             entries = os.scandir(path)
         except OSError as error:
             skipped.append(Skipped(_shown(prefix or "."), f"folder cannot be read: {error.strerror}"))
+            unread.append(_shown(prefix))
             continue
         with entries:
             for entry in entries:
@@ -113,7 +115,7 @@ def scan(root, ignore=(), name_ignored=False):
                 else:
                     skipped.append(Skipped(_shown(rel), "not a regular file"))
     skipped.sort()
-    return Scan(files, skipped, raw_names)
+    return Scan(files, skipped, raw_names, unread)
 
 
 def _pattern(globs):

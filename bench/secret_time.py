@@ -1,0 +1,92 @@
+"""Seconds each secret rule needs on 1 MB of its own worst prefix, and the ratio for twice the input.
+
+    python bench/secret_time.py [--quick]
+
+For every rule many texts are built from its keywords, the characters its pattern may run over and an
+ending that makes the match fail late; the slowest on 20,000 characters is then measured at full size.
+Exit 1 when a rule needs more than 1 s for 1,000,000 characters or twice the text takes more than 2.5
+times as long (CPU time, best of two; under 0.05 s the ratio is noise and not judged). `--quick` uses a
+tenth of the size and of the limit.
+"""
+
+import itertools
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from mcore.secretscan import RULES, rule_spans, scan, table_spans
+
+TRIAL = 20_000
+LEADS = ("", " ", "_", "a:1@")
+FILLERS = ("a", "A1", "1", "-", "a1.", " ", "a ", "=", ": a1", "='a1", '="a1', "`a1", "|", "/", "\n", "****", "-a 1")
+COUNTS = (0, 1, 10, 70, 400, 3000)
+TAILS = ("", "\u4e2d", " ")
+
+
+def fill(unit, size):
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+def units(keywords):
+    for keyword, lead, tail in itertools.product(keywords, LEADS, TAILS):
+        for form in {keyword, keyword.upper(), "AKIA" if keyword == "akia" else keyword}:
+            yield lead + form + tail
+            for filler, count in itertools.product(FILLERS, COUNTS[1:]):
+                yield lead + form + filler * count + tail
+
+
+def seconds(work, text):
+    """CPU seconds of `work(text)`, the better of two runs."""
+    best = float("inf")
+    for _ in range(2):
+        start = time.process_time()
+        work(text)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def once(work, text):
+    start = time.process_time()
+    work(text)
+    return time.process_time() - start
+
+
+def of_rule(rule):
+    return lambda text: sum(1 for _ in rule_spans(rule, text, text.lower()))
+
+
+def subjects():
+    """(name, work, units of text) of every rule, of the table search and of the whole scan."""
+    for rule in RULES:
+        # The keywords of a long list cost the same each: the longest and the shortest stand for all.
+        keywords = sorted(rule.keywords, key=len)
+        yield rule.kind, of_rule(rule), units(sorted({keywords[0], keywords[-1], keywords[len(keywords) // 2]}))
+    row = "|password" * 100 + "|\n" + "|---" * 100 + "|\n"
+    tables = (row, row + ("|a1" * 100 + "|\n") * 40, "|--\n", "|-" * 60, "-" * 200 + "\n", "|密码|\n|-|\n" + "|b4cdef|\n" * 99)
+    yield "markdown table", lambda text: sum(1 for _ in table_spans(text)), tables
+    mixed = [" ".join(rule.keywords[0] + "a1" * 9 for rule in RULES), "password=" * 9 + "key-sk-eyJ." * 9, "a", "\u4e2d"]
+    yield "whole scan", scan, mixed
+
+
+def main(argv):
+    size, limit = (100_000, 0.1) if "--quick" in argv else (1_000_000, 1.0)
+    failed = []
+    print(f"{'kind':22}{'s at ' + str(size):>14}{'s at 2 x':>10}{'ratio':>7}  slowest unit")
+    for name, work, texts in subjects():
+        ranked = sorted(((once(work, fill(unit, TRIAL)), unit) for unit in set(texts)), reverse=True)[:3]
+        single, unit = max((seconds(work, fill(unit, size)), unit) for _, unit in ranked)
+        double = seconds(work, fill(unit, 2 * size))
+        ratio = double / single if single else 0.0
+        allowed = limit * 3 if name == "whole scan" else limit
+        wrong = single > allowed or (single > 0.05 and ratio > 2.5)
+        failed += [name] * wrong
+        shown = repr(unit if len(unit) < 40 else unit[:24] + "..." + unit[-8:])
+        print(f"{name:22}{single:14.3f}{double:10.3f}{ratio:7.2f}  {shown}{'  OVER' if wrong else ''}", flush=True)
+    print("over the limits: " + ", ".join(failed) if failed else "all within the limits")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

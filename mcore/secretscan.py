@@ -1,0 +1,517 @@
+"""Kind and span of every credential in a text, never its characters.
+
+A reminder, not a security boundary: it would rather miss a credential than cry wolf, so a reference
+("key is in ~/.ssh/id_ed25519"), a placeholder or a variable is no finding. Knows text only: no card,
+no disk, no clock.
+
+How it stays linear in the text: every rule is tried only where one of its keywords stands
+(`str.find`), its pattern starts at that keyword, and every repeat in it has an upper bound. Where
+letters end is asked in ASCII, never with a word boundary: to Python a Han character is a word
+character, so a word boundary would miss a token written right after one.
+"""
+
+import re
+from collections import namedtuple
+from functools import lru_cache
+
+Finding = namedtuple("Finding", "kind start end")
+Finding.__doc__ = """One credential: its kind (see `KINDS`) and its character span [start, end) in the scanned text."""
+
+Rule = namedtuple("Rule", "kind keywords pattern check")
+Rule.__doc__ = """How one kind is found.
+
+`keywords` are lower case and tell where to try; `pattern` must match from there. `check(match)` gives
+the span of the credential, or None when it is a placeholder or a reference.
+"""
+
+
+def scan(text):
+    """Findings in `text`, sorted by start, none overlapping another.
+
+    Where rules overlap the spans become one and the kind listed first in `RULES` names it.
+    """
+    # U+0130 alone grows when lowered; without it the offsets of both texts are the same.
+    lowered = text.replace("\u0130", "i").lower()
+    found = []
+    for rank, rule in enumerate(RULES):
+        found += [(start, end, rank) for start, end in rule_spans(rule, text, lowered)]
+    found += [(start, end, len(RULES) - 1) for start, end in table_spans(text)]
+    return _merged(found)
+
+
+def redact(text):
+    """`text` with `redacted-<kind>` in place of each finding; harmless in a file name."""
+    pieces, at = [], 0
+    for finding in scan(text):
+        pieces += [text[at : finding.start], "redacted-", finding.kind]
+        at = finding.end
+    return "".join([*pieces, text[at:]])
+
+
+def rule_spans(rule, text, lowered):
+    """Spans one rule finds in `text`; `lowered` is the same text in lower case, offset for offset."""
+    for keyword in rule.keywords:
+        at = lowered.find(keyword)
+        while at >= 0:
+            match = _compiled(rule.pattern).match(text, at)
+            span = match and rule.check(match)
+            if span:
+                yield span
+            at = lowered.find(keyword, max(span[1], at + 1) if span else at + 1)
+
+
+def _merged(found):
+    """Findings from (start, end, rank) triples, overlapping ones joined under the lowest rank."""
+    joined = []
+    for start, end, rank in sorted(found):
+        if joined and start < joined[-1][1]:
+            last = joined[-1]
+            joined[-1] = (last[0], max(end, last[1]), min(rank, last[2]))
+        else:
+            joined.append((start, end, rank))
+    return [Finding(RULES[rank].kind, start, end) for start, end, rank in joined]
+
+
+@lru_cache(maxsize=None)
+def _compiled(pattern):
+    """A compiled pattern, made at first need: most cards need none, and all cost 30 ms."""
+    return re.compile(pattern)
+
+
+# A token may begin after anything but an ASCII letter or digit, after an escaped line end, after %3D.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+_END = r"(?![A-Za-z0-9])"
+# For patterns with a long body of token characters: such a run is then read once, not at every keyword in it.
+_RUN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+
+# -- Is it real? Tests on a token or a value. None of them needs a limit: what they see is bounded.
+
+_MASKED = r"[xX]{6}|[*.]{3}|0{8}|(?i:example|placeholder|redacted|change_?me|your[-_])"
+_PLACEHOLDER = (
+    r"(?i)x{3}|\*{3}|\.{3}|_{4}|example|sample|placeholder|redacted|replace|insert|dummy|foo_?bar|change[-_]?(?:me|it)"
+    r"|your|1234567890|0123456789|passw(?:or)?d|secret|token|api[-_]?key|credential|user_?name"
+    r"|^(?:(?:my|the|some|new|old|db|root|test|user)[-_]?)?(?:pass|key|pwd)[-_]?\d*$"
+)
+_REFERENCE = (
+    r"(?i)[~<{\[(^]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|\$[a-z_{(]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws|#[0-9a-f]{3,8}$"
+    r"|.*(?:\$[{(]|\{\{|\}\}|://|%\()|[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$"
+)
+_CALL = r"[A-Za-z_][\w.:]*[(\[]"
+_FILE = (
+    r"(?i)[\w./@+-]*\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg|conf"
+    r"|log|csv|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|svg|pdf)$"
+)
+_HASHED = r"(?i)\$(?:2[abxy]|argon2|[156y]|pbkdf2)|\{[\w-]+\}|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]"
+_TECHNICAL = (
+    r"(?i)(?:sha|md|aes|rsa|ecdsa|ecdh|ed|base|utf|bcrypt|pbkdf|argon|oauth|hmac|chacha|curve|secp|blake|crc|totp"
+    r"|wpa|ipv|tls|varchar|u?int|float|string|bytes|char|win|windows|ubuntu|python|mysql|redis|php|java|node)-?\d{1,5}(?!:|[A-Za-z0-9]{8})"
+    r"|(?:[hrep]s|x|sm|des|ssl|ssh|log|http|web|vue|level|step|part|test|case|type|line|row)\d{1,4}$"
+    r"|v\d+(?:(?:alpha|beta|rc)\d*)?$"
+)
+_QUANTITY = (
+    r"(?i)v?\d+(?:\.\d+)+(?:[-+_.]\w+)*$|\d{4}-\d\d(?:-\d\d|$)"
+    r"|[\d.,_]+(?:ms|[smhdwkbx]|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?|[kmgt]i?b|px"
+    r"|tokens?|chars?|bytes?|bits?|words?|digits?)$"
+)
+# Words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1.
+_WORDS = r"(?:[A-Za-z]*\d{0,6}[-_./:]+)+[A-Za-z]*\d{0,6}$"
+_NO_SECRET = (_PLACEHOLDER, _REFERENCE, _FILE, _HASHED, _TECHNICAL, _QUANTITY, _WORDS)
+
+
+def _varied(match):
+    """The span of a vendor token, unless it is a mask such as ghp_xxxx or a documented example."""
+    group = match.lastindex or 0
+    token = match[group]
+    masked = len(set(token[-12:])) < 3 or _compiled(_MASKED).search(token)
+    return None if masked else match.span(group)
+
+
+def _mixed_token(match):
+    """As `_varied`, for tokens that hold letters and digits after their prefix."""
+    return _varied(match) if _mixed(match[match.lastindex or 0][4:]) else None
+
+
+def _mixed(value):
+    """Whether `value` holds ASCII letters and digits."""
+    return bool(_compiled("[0-9]").search(value) and _compiled("[A-Za-z]").search(value))
+
+
+def _changes(value):
+    """How often the class of character changes; a capital that begins a word is no change.
+
+    `newPassword2` has 2, `hunter2Trombone99` 3, random characters about one for every two.
+    """
+    classes = re.sub("[A-Z](?=[a-z])|[a-z]", "a", value)
+    classes = re.sub("[A-Z]", "A", re.sub("[0-9]", "0", classes))
+    return len(re.findall(r"(.)(?!\1)(?=.)", re.sub("[^aA0]", "-", classes)))
+
+
+def _looks_secret(value):
+    """Whether an assigned value is neither a placeholder, a reference, a number nor plain words."""
+    if not _mixed(value) or _compiled(_PLACEHOLDER).search(value):
+        return False
+    return not any(_compiled(pattern).match(value) for pattern in _NO_SECRET[1:])
+
+
+def _looks_random(value):
+    """The harder test, for keys and sentences that often stand before harmless words."""
+    return len(value) >= 8 and _looks_secret(value) and _changes(value) >= 2
+
+
+# -- Assignments: `password = value` in the shapes of code, configuration, Markdown and prose.
+
+_SPACE = r"[ \t\u00a0\u3000]"
+_CLOSE = r"[\\\"'`*_\])\u300d\u300f\u300b\u201d\u2019]{0,6}"
+_VALUE = (
+    r"(?:[bru]{1,2}(?=[\"']))?"
+    r"(?:\\?\"(?P<double>[!#-\[\]-~]{6,200})\\?\"|'(?P<single>[!-&(-~]{6,200})'|`(?P<tick>[!-_a-~]{6,200})`"
+    r"|[\u201c\u2018\u300c\u300e\u3010]?(?P<bare>[!#-&(-+\--:?-\[\]-_a-{}~]{6,200}={0,2}))"
+)
+_PASSWORD = r"pass(?:word|wd|phrase|code)?s?|pwd?|密[码碼]|口令"
+_SECRET = r"secret|token|credentials?|key|_auth|密[钥鑰匙]|秘[钥鑰]|金[鑰钥]|私[钥鑰]|令牌|[凭憑][证據据證]|权杖"
+_ASSIGNMENT = (
+    rf"(?ai)(?P<pair>(?<=[/／号號]))?(?:(?P<password>{_PASSWORD})|{_SECRET})[0-9]{{0,2}}(?P<close>{_CLOSE})"
+    rf"(?:{_SPACE}?[（(][^()（）\n]{{0,24}}[)）]| for [!-~]{{1,30}}|如下)?{_CLOSE}{_SPACE}{{0,8}}"
+    rf"(?:(?P<sep>(?::{_SPACE}{{0,3}}(?:str|&str|string|bytes){_SPACE}{{0,3}})?(?::?=(?![=~>])|=>|[:：＝](?!:))|[|,>])"
+    r"|(?P<said>(?:[设設改换換]|[设設]置|修改|重置|更新|更改)?[为為成是][:：]?|(?<= )is |(?=`)))"
+    rf"[*_]{{0,3}}{_SPACE}{{0,8}}(?P<line>\r?\n[ \t>]{{0,8}})?[*_]{{0,3}}"
+    # "账号/密码：root / value" names the account first.
+    rf"(?(pair)(?:[!-.0-9:-~]{{1,40}}(?:{_SPACE}?[/／、，]{_SPACE}?|{_SPACE}))?){_VALUE}"
+)
+_KEY_OF = r"(?i)(?:api|access|secret|private|app|auth|encrypt(?:ion)?|sign(?:ing)?|account|master|shared|consumer)[ _-]?$"
+# Page marks and idempotency keys.
+_TOKEN_OF_NOTHING = (
+    r"(?i)(?:next|page|paging|forward|backward|continuation|cursor|sync|client|request|lock|change|update|idempotency"
+    r"|csrf|xsrf|pad|eos|bos|unk|mask|stop)[ _-]?$"
+)
+_SHORT_NAME = r"(?:^|[^A-Za-z])[Pp](?:ass|w)$|[a-z]P(?:ass|w)$|[^A-Za-z]P(?:ASS|W)$"
+
+
+def _assigned(match):
+    """The span of an assigned value that looks secret, else None."""
+    name = (match["password"] or match[0][:3]).lower()
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    wrong = {
+        "key": not _compiled(_KEY_OF).search(before),
+        "tok": _compiled(_TOKEN_OF_NOTHING).search(before),
+        "pass": not _compiled(_SHORT_NAME).search(before + match[0][:4]),
+        "pw": not _compiled(_SHORT_NAME).search(before + match[0][:2]),
+        "sec": before[-1:] == match["sep"] == ":",  # arn:aws:secretsmanager:...:secret:name
+    }
+    if wrong.get(name) or _compiled("::[A-Za-z0-9]*$").search(before):  # AWS::IAM::AccessKey
+        return None
+    return _value_span(match, _looks_random if _needs_random(match) else _looks_secret)
+
+
+def _needs_random(match):
+    """Whether the shape of the assignment is one that harmless words have as well."""
+    short = (match["password"] or "").lower() in ("pass", "pw") and match["sep"] == ":"
+    return not match["password"] or bool(match["said"] is not None or match["line"] or short)
+
+
+def _value_span(match, looks):
+    """The span of the value group in `match` when `looks(value)`, else None."""
+    form = match.lastgroup if match.lastgroup in ("double", "single", "tick") else "bare"
+    start, end = match.span(form)
+    text, sep = match.string, match.groupdict().get("sep")
+    if form == "bare":
+        end = start + len(_bare_value(text[start:end]))
+    if form in ("bare", "tick") and _compiled(_CALL).match(text, start, end):
+        return None
+    if sep == "," and not _is_first_argument(match):
+        return None
+    if sep == ">" and text[end : end + 2] != "</":
+        return None
+    if match.groupdict().get("line") and text[match.end() : match.end() + 40].split("\n")[0].strip():
+        return None
+    return (start, end) if end - start >= 6 and looks(text[start:end]) else None
+
+
+def _is_first_argument(match):
+    """Whether the key is the quoted first argument of a call and the value the quoted second."""
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    return match["close"] and match.lastgroup != "bare" and _compiled(r"\([ \t]?[\"'][\w.-]*$").search(before)
+
+
+def _bare_value(value):
+    """An unquoted value without the next query parameter and the punctuation after it."""
+    value = _compiled(r"&[A-Za-z_.-]{1,40}=?$|%(?:2[0267]|0[AD]).*").sub("", value)
+    return _compiled(r"(?:[.,:?)\]}]|\*\*|__)+$").sub("", value)
+
+
+_RULER = r"(?m)^[ \t>]{0,8}\|?(?:[ \t]{0,8}:?-{1,200}:?[ \t]{0,8}\|){1,40}[ \t:-]{0,200}$"
+_KEY_CELL = rf"(?i)(?:.*[^a-z])?(?:(?P<password>{_PASSWORD})|(?:api|access|secret)[ _-]?key|secret|token|密[钥鑰]|令牌)[*`_ ]*$"
+
+
+def table_spans(text):
+    """Spans of values below a header cell such as `密码` in Markdown tables."""
+    for ruler in _compiled(_RULER).finditer(text):
+        header = text[text.rfind("\n", 0, max(0, ruler.start() - 1)) + 1 : ruler.start()]
+        columns = _key_columns(header[:2000].split("|"))
+        at = ruler.end() + 1
+        while columns and at < len(text):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            cells = text[at:end].split("|")
+            if len(cells) < 2:
+                break
+            for column, cell in enumerate(cells):
+                span = column in columns and _cell_span(cell, at, columns[column])
+                if span:
+                    yield span
+                at += len(cell) + 1
+
+
+def _key_columns(cells):
+    """Number of each header cell that names a credential -> the test its values must pass."""
+    columns = {}
+    for number, cell in enumerate(cells):
+        name = _compiled(_KEY_CELL).match(cell.strip()[:60])
+        if name:
+            columns[number] = _looks_secret if name["password"] else _looks_random
+    return columns
+
+
+def _cell_span(cell, start, looks):
+    """The span of a cell's content without Markdown marks when `looks(content)`, else None.
+
+    `start` is the offset of the cell in the text.
+    """
+    match = _compiled(r"[ \t*`\"']*([!-~]{6,200}?)[ \t*`\"']*\r?$").match(cell[:400])
+    if not match or not looks(match[1]):
+        return None
+    return start + match.start(1), start + match.end(1)
+
+
+# -- Checks of single kinds.
+
+
+def _private_key(match):
+    """The whole key block; the header alone when nothing follows; None when the body is an ellipsis."""
+    text, body = match.string, match.end()
+    fence = text.find("-----", body, body + 32_000)
+    if fence >= 0 and text.startswith("-----END", fence):
+        if not _compiled("[A-Za-z0-9+/=]{24}").search(text[body:fence]):
+            return None
+        closing = text.find("-----", fence + 8, fence + 80)
+        return match.start(), closing + 5 if closing >= 0 else fence + 8
+    rest = _compiled(r"(?:[ \t\r>]{0,8}(?:\n|\\n)[ \t>]{0,8}[A-Za-z0-9+/=:-]{24,100}){0,200}").match(text, body)
+    return match.start(), rest.end()
+
+
+def _after(before):
+    """A check whose span begins with what the pattern `before` matches right before the keyword."""
+
+    def check(match):
+        text = match.string[max(0, match.start() - 34) : match.start()]
+        found = _varied(match) and _compiled(before + "$").search(text)
+        return found and (match.start() - len(found[0]), match.end())
+
+    return check
+
+
+def _discord(match):
+    """The span with the first part, which is the base64 of the bot's number."""
+    span = _after(rf"{_RUN}[MNO][A-Za-z0-9]{{22,27}}")(match)
+    number = span and match.string[span[0] : match.start()]
+    return span if number and _unbase64(number).isdigit() else None
+
+
+def _unbase64(text):
+    """The bytes of base64 text whatever its padding; empty when it is none."""
+    import binascii
+
+    text = text.rstrip("=")
+    try:
+        return binascii.a2b_base64(text[: len(text) - (len(text) % 4 == 1)] + "==")
+    except binascii.Error:
+        return b""
+
+
+def _basic(match):
+    """The span of `Basic` credentials that decode to `user:password` or stand in an Authorization header."""
+    user, _, password = _unbase64(match[1]).partition(b":")
+    before = match.string[max(0, match.start() - 24) : match.start()].lower()
+    known = user and password and user.isascii() and user.decode("ascii").isprintable()
+    if password.lower() in (b"password", b"pass", b"open sesame") or not (known or "authorization" in before):
+        return None
+    return match.span(1) if known or _looks_random(match[1]) else None
+
+
+def _bearer(match):
+    """The span of a bearer token, not of a word after `Bearer`."""
+    return match.span(1) if _looks_random(match[1]) else None
+
+
+def _openai(match):
+    """The span of an sk- key; words joined by hyphens have no long part of letters and digits."""
+    long_part = any(len(part) >= 16 and (_mixed(part) or len(part) >= 40) for part in re.split("[-_]", match[0]))
+    return _varied(match) if long_part else None
+
+
+def _url_password(match):
+    """The span of the password in `scheme://user:password@host`; digits alone count from six up."""
+    value = match[1]
+    if _compiled("[0-9]{6,}$").match(value):
+        return match.span(1) if "1234567890" not in value else None
+    return match.span(1) if len(value) >= 5 and _looks_secret(value) else None
+
+
+def _dsn(match):
+    """The span of the password in `user:password@tcp(host:port)/name`."""
+    value = _compiled("[A-Za-z0-9_.-]:([!-.0-9;-?A-~]{4,64})$").search(match.string[max(0, match.start() - 70) : match.start()])
+    if not value or not _looks_secret(value[1]):
+        return None
+    return match.start() - len(value[1]), match.start()
+
+
+def _command(match):
+    """The span of a password given to a command."""
+    return _value_span(match, _looks_random if match[0].startswith("--") else _looks_secret)
+
+
+_GAP = r"[\"']?[ \t]{0,8}(?::=|=>|[:=：])[ \t]{0,8}[\"']?"
+_ARGUMENTS = r"(?:[ \t]{1,4}[!-~]{1,80}){0,10}?[ \t]{1,4}"
+
+# The more specific kind stands higher.
+RULES = tuple(
+    Rule(*row)
+    for row in (
+        (
+            "private-key",
+            ("-----begin ", "---- begin ", "putty-user-key-file-"),
+            r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+            r"|---- BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY ----|PuTTY-User-Key-File-[0-9]: [a-z]",
+            _private_key,
+        ),
+        ("age-key", ("age-secret-key-1",), rf"{_START}AGE-SECRET-KEY-1[A-Z0-9]{{50,64}}{_END}", _varied),
+        ("aws-access-key-id", ("akia",), rf"{_START}AKIA[A-Z0-9]{{16}}{_END}", _varied),
+        ("aws-access-key-id", ("asia", "abia", "acca"), rf"{_START}A(?:SI|BI|CC)A[A-Z0-9]{{16}}{_END}", _mixed_token),
+        (
+            "aws-secret-key",
+            ("aws", "secretaccesskey", "secret access key"),
+            rf"(?i)(?:aws[_ .-]?secret[_ -]?(?:access[_ -]?)?key|secret ?access ?key){_GAP}"
+            r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+            _varied,
+        ),
+        (
+            "github-fine-grained",
+            ("github_pat_",),
+            rf"{_START}github_pat_[A-Za-z0-9_]{{50,255}}",
+            _varied,
+        ),
+        ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}", _varied),
+        ("gitlab-pat", ("glpat-",), rf"{_START}glpat-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?", _varied),
+        (
+            "gitlab-token",
+            ("gldt-", "glrt-", "glrtr-", "glft-", "glsoat-", "glcbt-", "glptt-", "glagent-", "gloas-", "glimt-"),
+            rf"{_START}gl(?:dt|rtr?|ft|soat|cbt|ptt|agent|oas|imt)-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?",
+            _mixed_token,
+        ),
+        ("slack-webhook", ("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows|triggers)/T[A-Za-z0-9/_]{20,120}", _varied),
+        ("slack-token", ("xox", "xapp-"), rf"{_START}(?:xox[abeoprs]|xapp)-[A-Za-z0-9.-]{{20,250}}", _mixed_token),
+        ("discord-webhook", ("/api/webhooks/",), r"/api/webhooks/[0-9]{16,20}/[A-Za-z0-9_-]{50,100}", _varied),
+        (
+            "chat-webhook",
+            ("/open-apis/bot/", "oapi.dingtalk.com/robot/send?access_token=", "/cgi-bin/webhook/send?key="),
+            r"/open-apis/bot/(?:v2/)?hook/[A-Za-z0-9-]{30,40}|oapi\.dingtalk\.com/robot/send\?access_token=[0-9a-f]{64}"
+            r"|/cgi-bin/webhook/send\?key=[0-9a-f-]{36}",
+            _varied,
+        ),
+        ("google-api-key", ("aiza",), rf"{_START}AIza[A-Za-z0-9_-]{{35}}{_END}", _varied),
+        ("google-oauth", ("gocspx-",), rf"{_START}GOCSPX-[A-Za-z0-9_-]{{24,40}}", _varied),
+        ("google-oauth", ("ya29.",), rf"{_RUN}ya29\.[A-Za-z0-9_-]{{30,600}}", _varied),
+        ("anthropic", ("sk-ant-",), rf"{_START}sk-ant-[A-Za-z0-9_-]{{24,200}}", _mixed_token),
+        ("openrouter", ("sk-or-",), rf"{_START}sk-or-(?:v[0-9]-)?[A-Za-z0-9]{{32,100}}", _mixed_token),
+        ("openai-key", ("sk-",), rf"{_START}sk-[A-Za-z0-9_-]{{20,250}}", _openai),
+        ("huggingface", ("hf_", "api_org_"), rf"{_START}(?:hf|api_org)_[A-Za-z0-9]{{30,40}}{_END}", _varied),
+        (
+            "ai-service-key",
+            ("gsk_", "xai-", "pplx-", "r8_", "tvly-", "nvapi-", "bce-v3/", "fc-"),
+            rf"{_START}(?:gsk_[A-Za-z0-9]{{48,60}}|xai-[A-Za-z0-9]{{70,90}}|pplx-[A-Za-z0-9]{{40,60}}|r8_[A-Za-z0-9]{{36,44}}"
+            r"|tvly-(?:dev-|prod-)?[A-Za-z0-9]{28,40}|nvapi-[A-Za-z0-9_-]{60,70}|fc-[0-9a-f]{32}"
+            rf"|bce-v3/ALTAK-[A-Za-z0-9]{{16,30}}/[0-9a-f]{{40}}){_END}",
+            _mixed_token,
+        ),
+        (
+            "jwt",
+            ("eyj",),
+            rf"{_RUN}eyJ[A-Za-z0-9_-]{{10,2000}}\.ey[A-Za-z0-9_-]{{10,6000}}\.[A-Za-z0-9_-]{{10,1400}}",
+            _varied,
+        ),
+        ("stripe-live", ("sk_live_", "rk_live_"), rf"{_START}[sr]k_live_[A-Za-z0-9]{{16,250}}", _mixed_token),
+        ("stripe-live", ("whsec_",), rf"{_START}whsec_[A-Za-z0-9+/]{{32,64}}", _mixed_token),
+        ("sendgrid", ("sg.",), rf"{_START}SG\.[A-Za-z0-9_-]{{16,32}}\.[A-Za-z0-9_-]{{32,64}}", _mixed_token),
+        ("twilio", ("sk",), rf"{_START}SK[0-9a-f]{{32}}{_END}", _mixed_token),
+        ("mailgun", ("key-",), rf"{_START}key-[0-9a-f]{{32}}{_END}", _mixed_token),
+        ("npm-token", ("npm_",), rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}", _varied),
+        ("pypi-token", ("pypi-age",), rf"{_RUN}pypi-AgE[A-Za-z0-9_-]{{40,1000}}", _varied),
+        ("telegram-bot", (":aa",), rf":AA[A-Za-z0-9_-]{{32,35}}{_END}", _after("(?<![0-9])[0-9]{8,10}")),
+        ("discord-bot", (".",), rf"\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}", _discord),
+        ("digitalocean", ("dop_v1_", "doo_v1_", "dor_v1_"), rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}", _mixed_token),
+        ("shopify", ("shpat_", "shpca_", "shppa_", "shpss_"), rf"{_START}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_END}", _varied),
+        ("hashicorp-vault", ("hvs.", "hvb.", "hvr."), rf"{_START}hv[sbr]\.[A-Za-z0-9_-]{{24,300}}", _mixed_token),
+        ("databricks", ("dapi",), rf"{_START}dapi[a-f0-9]{{32}}(?:-[0-9])?{_END}", _mixed_token),
+        ("grafana", ("glsa_", "glc_"), rf"{_START}gl(?:sa_[A-Za-z0-9]{{32}}_[A-Fa-f0-9]{{8}}|c_[A-Za-z0-9+/=]{{32,400}})", _mixed_token),
+        ("linear", ("lin_api_", "lin_oauth_"), rf"{_START}lin_(?:api|oauth)_[A-Za-z0-9]{{40,64}}{_END}", _mixed_token),
+        ("notion", ("ntn_", "secret_"), rf"{_START}(?:ntn_[0-9]{{11}}[A-Za-z0-9]{{35}}|secret_[A-Za-z0-9]{{43}}){_END}", _mixed_token),
+        ("postman", ("pmak-",), rf"{_START}PMAK-[a-f0-9]{{24}}-[a-f0-9]{{34}}{_END}", _mixed_token),
+        (
+            "service-token",
+            (
+                "dckr_pat_", "dckr_oat_", "dp.pt.", "figd_", "sbp_", "sb_secret_", "pscale_", "nfp_", "hrku-", "nrak-",
+                "sntrys_", "sntryu_", "rubygems_", "pul-", "atatt3", "sq0csp-", "lsv2_",
+            ),
+            rf"{_START}(?:dckr_[po]at_[A-Za-z0-9_-]{{27,40}}|dp\.pt\.[A-Za-z0-9]{{40,44}}|figd_[A-Za-z0-9_-]{{38,60}}"
+            r"|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{22,50}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"
+            r"|nfp_[A-Za-z0-9]{36}|HRKU-[A-Za-z0-9_-]{36,70}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,250}"
+            r"|rubygems_[a-f0-9]{48}|pul-[a-f0-9]{40}|ATATT3[A-Za-z0-9_=-]{60,250}|sq0csp-[A-Za-z0-9_-]{43}"
+            rf"|lsv2_(?:pt|sk)_[a-f0-9]{{32}}_[a-f0-9]{{10}}){_END}",
+            _mixed_token,
+        ),
+        ("alibaba-ak", ("ltai",), rf"{_START}LTAI[A-Za-z0-9]{{12,26}}{_END}", _mixed_token),
+        ("tencent-ak", ("akid",), rf"{_START}AKID[A-Za-z0-9]{{28,40}}{_END}", _mixed_token),
+        (
+            "azure-storage",
+            ("accountkey", "sharedaccesskey"),
+            r"(?i)(?:account|sharedaccess)key[ \t]{0,3}=[ \t]{0,3}([A-Za-z0-9+/]{40,90}={1,2})",
+            _varied,
+        ),
+        ("azure-client-secret", ("q~",), rf"Q~[A-Za-z0-9_.~-]{{31,34}}{_END}", _after(rf"{_START}[A-Za-z0-9_~.-]{{3}}[0-9]")),
+        (
+            "url-password",
+            ("://",),
+            r"(?<=[A-Za-z0-9])://[!$-.0-9;=A-Z_a-z~]{0,64}:([!$-+.\-0-9;=A-Z^_a-z{}~:*]{1,128})@(?!sha256:)[A-Za-z0-9$%{\[<]",
+            _url_password,
+        ),
+        ("connection-string", ("@tcp(", "@unix("), r"@(?:tcp|unix)\(", _dsn),
+        ("basic-header", ("basic",), rf"(?i){_START}basic[ \t]{{1,4}}([A-Za-z0-9+/_-]{{8,500}}={{0,2}})", _basic),
+        (
+            "bearer-header",
+            ("bearer", "authorization"),
+            rf"(?i){_START}(?:bearer|authorization[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?(?:bearer|token|apikey|key)?)[ \t]{{1,4}}"
+            r"([A-Za-z0-9._~+/-]{16,1000}={0,2})",
+            _bearer,
+        ),
+        (
+            "command-password",
+            ("sshpass", "mysql", "curl", "redis-cli", "docker login", "identified", "login ", "requirepass",
+             "--pass", "--token", "--secret", "--api"),
+            rf"(?i)(?:sshpass[ \t]{{1,4}}-p[ \t]{{0,4}}|mysql(?:dump|admin)?{_ARGUMENTS}-p|curl{_ARGUMENTS}(?:-u|--user)[ \t=]{{0,4}}"
+            rf"[\"']?[A-Za-z0-9_.@-]{{1,60}}:|redis-cli{_ARGUMENTS}(?:-a|--pass)[ \t]{{1,4}}"
+            rf"|docker login{_ARGUMENTS}-p[ \t]{{1,4}}|identified (?:with [!-~]{{1,40}} )?by[ \t]{{1,4}}|login[ \t]{{1,4}}[!-~]{{1,60}}\s{{1,8}}password[ \t]{{1,4}}"
+            rf"|requirepass[ \t]{{1,4}}|--(?:password|passwd|pass|token|secret|api-?key)[ \t]{{1,4}}){_VALUE}",
+            _command,
+        ),
+        (
+            "password-assignment",
+            (
+                "pass", "pw", "secret", "token", "credential", "key", "_auth", "密码", "密碼", "口令", "密钥", "密鑰",
+                "密匙", "秘钥", "金鑰", "私钥", "令牌", "凭证", "凭据", "憑證", "憑據", "权杖",
+            ),
+            _ASSIGNMENT,
+            _assigned,
+        ),
+    )
+)
+KINDS = tuple(dict.fromkeys(rule.kind for rule in RULES))
