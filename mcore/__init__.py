@@ -10,9 +10,9 @@ pure text (no disk, no SQL, no clock)
     readtext      a page of a long text, and where the next begins
     secretscan    kind and span of a credential, never its text
     cardfile      text of a card file <-> Card
+    render        result tuple -> dict -> JSON; text that cannot drive a terminal
     jsonrpc       one line in, one line out, no I/O
     operation     one record per operation -> checked arguments, JSON schema
-    render        result tuple -> dict -> JSON; text that cannot drive a terminal
     schema        the SQL tables with a comment per column
 shells (one outside thing each)
     paths         flag > environment > config.json > default, and which one won

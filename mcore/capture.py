@@ -9,7 +9,7 @@ from collections import namedtuple
 from mcore import secretscan, vault
 from mcore.card import DEFAULT_KIND, KIND_FOLDERS, file_stem, name_key
 from mcore.cardfile import new_card_text, one_line, read_card
-from mcore.errors import CardError, McoreError, SetupError, UsageError, warning
+from mcore.errors import CardError, McoreError, SetupError, StoreError, UsageError, warning
 from mcore.importer import utc_now
 from mcore.render import scrub
 
@@ -43,7 +43,7 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
     UsageError for a title or kind that cannot be used, SetupError when the vault cannot be written.
     """
     title, body = _clean_title(title), scrub(body)
-    kind = _known_kind(kind)
+    kind, source = _known_kind(kind), one_line(scrub(source)) if source else None
     tags = [tag for tag in (" ".join(scrub(t).split()).strip("#") for t in tags) if tag]
     result = _EMPTY._replace(secrets_found=_secrets(title, body))
     result = result._replace(warnings=_secret_warnings(result.secrets_found) + _invisible_warnings(title, body))
@@ -133,14 +133,17 @@ def _write(result, folder, folder_name, title, body, text, on_conflict):
 
 
 def _existing(folder, stem, taken):
-    """The entries that stand at the names a card of this stem would have: stem, stem-2, stem-3, ..."""
-    found, number = [], 1
-    while True:
-        name = taken.get(name_key(_numbered(stem, number)))
-        if name is None:
-            return found
-        found.append(_read_existing(folder, name))
-        number += 1
+    """The entries that stand at the names a card of this stem would have: stem, stem-2, stem-3, ...
+
+    A gap in the numbers (a card was deleted) ends nothing.
+    """
+    start, numbers = name_key(stem) + "-", [1]
+    for key in taken:
+        digits = key[len(start) : -len(".md")]
+        if key.startswith(start) and key.endswith(".md") and digits.isdecimal() and digits.isascii():
+            numbers.append(int(digits[:18]))
+    names = [taken.get(name_key(_numbered(stem, number))) for number in sorted(numbers)]
+    return [_read_existing(folder, name) for name in names if name]
 
 
 def _read_existing(folder, name):
@@ -181,7 +184,8 @@ def _indexed(app, result, title, body):
     try:
         id = app.indexer.index_one(app.store, result.path)
         similar = app.searcher.similar(f"{title}\n{body[:200]}", SIMILAR, result.path)
-    except McoreError as error:
+    except Exception as error:  # the card is on disk: whatever befalls the index is a remark
+        error = error if isinstance(error, McoreError) else StoreError("a fault in memory-agent", type(error).__name__)
         note = warning("not-indexed", f"the card is saved, the index was not updated: {error.message} ({error.why})", error.hint)
         return result._replace(indexed=False, warnings=[*result.warnings, note])
     found = [Similar(card.rel_path, card.title, card.kind, round(card.score, 4)) for card in similar]

@@ -12,6 +12,14 @@ from mcore import __version__
 from mcore.errors import EXIT_INTERRUPTED, EXIT_OK, McoreError, UsageError
 
 _GLOBAL_VALUES = ("--db", "--vault")
+
+
+class OutputError(McoreError):
+    """The answer cannot be written to standard output: a full disk, a closed descriptor."""
+
+    slug = "output"
+
+
 _MCP_HELP = "serve the same operations to an MCP client over standard input and output"
 
 
@@ -20,14 +28,26 @@ def main(argv=None):
     argv = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
     try:
+        return _told(argv, as_json)
+    except BrokenPipeError:
+        return _closed_pipe()
+    except OutputError as error:
+        return _fail(error, as_json=False)
+
+
+def _told(argv, as_json):
+    """The exit status of one command, every failure said; raises only when stdout cannot be written."""
+    try:
         return _run(argv)
+    except (BrokenPipeError, OutputError):
+        raise
     except McoreError as error:
         return _fail(error, as_json)
     except KeyboardInterrupt:
         _say("memory: interrupted; the index is whole, nothing was half written")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        return _closed_pipe()
+    except SystemExit as done:  # argparse, after it has printed a help text
+        return done.code or EXIT_OK
     except Exception as error:  # the last line of defence: a fault of ours, said as such
         return _own_fault(error, argv, as_json)
 
@@ -101,12 +121,12 @@ def _operate(operation, argv):
     for p in operation.params:
         if p.positional and isinstance(raw.get(p.name), list):
             raw[p.name] = " ".join(raw[p.name])
-    app.progress = _Progress() if sys.stderr.isatty() else None
+    app.progress = _Progress() if sys.stderr and sys.stderr.isatty() else None
     try:
         result = operation.run(app, bind(operation, raw, door="cli"))
-    except McoreError:
+    except McoreError as error:
         if debug:
-            raise RuntimeError("--debug") from sys.exc_info()[1]
+            _say_traceback(error)
         raise
     finally:
         if app.progress:
@@ -187,7 +207,6 @@ def _standard_input():
 
 
 def _serve(argv):
-    from mcore.app import App
     from mcore.mcp_server import serve
 
     rest = [arg for arg in argv if arg != "mcp"]
@@ -205,7 +224,14 @@ def _serve(argv):
 
         return OPERATIONS
 
-    return serve(lambda: App(flags["--db"], flags["--vault"], client="mcp"), operations)
+    def app():
+        from mcore.app import App  # after the first answer
+
+        return App(flags["--db"], flags["--vault"], client="mcp")
+
+    status = serve(app, operations)
+    # Nothing is left to save, and tearing the interpreter down costs 5 ms of every client's start.
+    os._exit(status)
 
 
 # ---- output --------------------------------------------------------------------------------------
@@ -216,13 +242,23 @@ def _write(text):
     from mcore.render import scrub
 
     data = (scrub(text) + "\n").encode("utf-8")
-    sys.stdout.flush()
-    stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # a test's in-memory stdout
-        sys.stdout.write(data.decode())
-    else:
-        stream.write(data)
-    sys.stdout.flush()
+    if sys.stdout is None:
+        raise OutputError("cannot write the answer", "standard output is closed", "the command itself was carried out")
+    try:
+        sys.stdout.flush()
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:  # a test's in-memory stdout
+            sys.stdout.write(data.decode())
+        else:
+            stream.write(data)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _closed_pipe()
+        raise OutputError(
+            "cannot write the answer to standard output", error.strerror or str(error), "the command itself was carried out"
+        ) from None
     return EXIT_OK
 
 
@@ -255,12 +291,16 @@ def _fail(error, as_json):
     return error.exit_code
 
 
+def _say_traceback(error):
+    import traceback
+
+    _say("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+
+
 def _own_fault(error, argv, as_json):
     """A fault in this program: said as such, with the traceback only when debugging is asked for."""
     if "--debug" in argv:
-        import traceback
-
-        _say("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+        _say_traceback(error)
     return _fail(
         McoreError(
             f"a fault in memory-agent stopped this command ({type(error).__name__})", "",
@@ -271,12 +311,22 @@ def _own_fault(error, argv, as_json):
 
 
 def _closed_pipe():
-    """The reader went away: not our trouble. Keeps Python from complaining at exit."""
+    """The reader went away: not our trouble. What is left unwritten cannot make Python complain at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):
         pass
     return EXIT_OK
+
+
+def _insist_on_utf8():
+    """Starts over in UTF-8 mode where the locale would make Python refuse Chinese file names.
+
+    `LC_ALL=C` alone is no trouble (PEP 538, PEP 540); it is with both of their switches turned off.
+    """
+    if os.name == "posix" and sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 class _Progress:
@@ -309,9 +359,11 @@ class _Progress:
 
 def entry():
     """The console script: `memory`."""
+    _insist_on_utf8()
     status = main()
     try:
-        sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except BrokenPipeError:
         status = _closed_pipe()
     sys.exit(status)

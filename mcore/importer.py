@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from mcore import vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
-from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreError, warning
+from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
 from mcore.render import scrub
 from mcore.store import Row, open_store, salvage
 
@@ -65,7 +65,7 @@ class Indexer:
             counts = self._build_apart(store, changes.scan)
         else:
             counts = self._apply(store, self._prepare_all(todo, changes.scan), changes.removed, changes.unreadable_gone)
-        if store.dead_rows() > DEAD_SHARE * store.total():
+        if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
             self._build_apart(store, changes.scan)
         return self._report(store, changes.scan, counts, started)
 
@@ -121,11 +121,16 @@ class Indexer:
         """
         started = time.monotonic()
         with self._one_at_a_time(db_path):
-            store = self._usable_store(db_path)
-            with closing(store):
-                scan = self._scan(thorough=True)
-                counts = self._build_apart(store, scan)
-                return self._report(store, scan, counts, started)
+            scan = self._scan(thorough=True)
+            try:
+                return self._rebuild_into(self._usable_store(db_path), scan, started)
+            except StoreDamaged:  # it opens, and breaks when it is read or its tables are dropped
+                return self._rebuild_into(self._replaced_store(db_path), scan, started)
+
+    def _rebuild_into(self, store, scan, started):
+        with closing(store):
+            counts = self._build_apart(store, scan)
+            return self._report(store, scan, counts, started)
 
     def _usable_store(self, db_path):
         """The store to rebuild into; a file that is no usable index is set aside first."""
@@ -134,7 +139,10 @@ class Indexer:
         except StoreBusy:
             raise
         except StoreError:
-            pass
+            return self._replaced_store(db_path)
+
+    def _replaced_store(self, db_path):
+        """A new store in the place of a damaged file, which is set aside, with what it still gives."""
         cards, stats = salvage(db_path)
         os.replace(db_path, db_path + ".damaged")
         for side in ("-wal", "-shm", "-journal"):
@@ -232,6 +240,13 @@ class Indexer:
                 digests[path] = content_hash(data)
         rest = [path for path in known if path not in same]
         return same | _assign_ids(digests, store.hashes(rest), set(rest) - set(scan.files))
+
+    def vault_warnings(self):
+        """Says that there is no vault, which is not the same as an empty one."""
+        if vault.is_scannable(self.root):
+            return []
+        hint = "capture a card, or choose a folder with --vault"
+        return [warning("no-vault", f"the vault {self.root} does not exist", hint)]
 
     # ---- the files behind hits -------------------------------------------------------------------
 
@@ -336,7 +351,7 @@ class Indexer:
             remark,
             utc_now(now // 1_000_000_000),
             _storable(card.labels),
-            _storable(card.body),
+            card.body.replace("\0", " "),  # decoded text holds no lone surrogate
         )
         return _Prepared(rel_path, row, "", stamp)
 
@@ -385,10 +400,7 @@ class Indexer:
         unreadable = store.known_unreadable()
         skipped = sorted([*scan.skipped, *(vault.Skipped(path, reason) for path, (reason, _) in unreadable.items())])
         warnings = [warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()]
-        if not vault.is_scannable(self.root):
-            warnings.append(
-                warning("no-vault", f"the vault {self.root} does not exist", "capture a card, or choose a folder with --vault")
-            )
+        warnings += self.vault_warnings()
         return Report(
             **counts, total=store.total(), skipped=skipped, seconds=round(time.monotonic() - started, 3), warnings=warnings
         )

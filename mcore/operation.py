@@ -108,9 +108,13 @@ def _checked(operation, p, value):
         return _strings(value, wrong)
     if not isinstance(value, str):
         raise wrong("must be text")
+    value = _whole(value)
     if p.choices and value not in p.choices:
         raise wrong(f"must be one of {', '.join(p.choices)}, not {value[:60]!r}")
     return value
+
+
+_MAX_DIGITS = 1000  # int() refuses over 4,300
 
 
 def _integer(value):
@@ -119,7 +123,7 @@ def _integer(value):
         return None
     if isinstance(value, str):
         digits = value.strip()
-        if not digits.lstrip("+-").isdecimal() or len(digits) > 25:
+        if not digits.removeprefix("-" if digits.startswith("-") else "+").isdecimal() or len(digits) > _MAX_DIGITS:
             return None
         return int(digits)
     if isinstance(value, float):
@@ -136,13 +140,34 @@ def _strings(value, wrong):
 
             try:
                 value = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 value = text
         if isinstance(value, str):
             value = [piece for piece in (part.strip() for part in value.replace("，", ",").split(",")) if piece]
     if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
         raise wrong("must be a list of texts")
-    return list(value)
+    return [_whole(item) for item in value]
+
+
+_LONE = "[\ud800-\udfff]"
+
+
+def _whole(text):
+    """Text without lone surrogates, as the index names a file: undecodable bytes become U+FFFD.
+
+    Bytes of a command line that are not UTF-8 arrive as one surrogate each; a JSON escape may hold any.
+    """
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        pass
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        import re
+
+        return re.sub(_LONE, "\ufffd", text)
 
 
 def input_schema(operation):

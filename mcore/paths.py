@@ -132,6 +132,8 @@ def _check_value(key, value, kind, broken):
         raise broken(f"{key!r} must be {want.get(key, 'text')}")
     if isinstance(value, str) and "\0" in value:
         raise broken(f"{key!r} holds a NUL character")
+    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        raise broken(f"{key!r} holds half a character (a lone surrogate)")
     if key == "ignore" and not all(isinstance(item, str) and item and "\0" not in item for item in value):
         raise broken("'ignore' must be a list of names, each a text")
     if kind is not list and not isinstance(value, str) and not 0 <= value < 1e15:

@@ -44,6 +44,14 @@ def for_terminal(text):
     return _TERMINAL.sub("\ufffd", scrub(text).replace("\r\n", "\n"))
 
 
+_BREAKS = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
+
+
+def in_line(text):
+    """`text` that stays on its line: a file name with a line break cannot forge another line of an answer."""
+    return _BREAKS.sub("\ufffd", text)
+
+
 def to_json(value):
     """One JSON text for a result, UTF-8 safe, keys in the order the result has them."""
     return json.dumps(plain(value), ensure_ascii=False, indent=2)

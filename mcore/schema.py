@@ -48,7 +48,6 @@ CREATE TABLE cards (
     indexed_at TEXT NOT NULL,              -- UTC
     embedding BLOB                         -- reserved
 );
-CREATE INDEX cards_by_title ON cards (title);
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,

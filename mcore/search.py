@@ -14,14 +14,16 @@ measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 from abc import ABC, abstractmethod
 from collections import namedtuple
 
-from mcore.errors import warning
+from mcore.errors import StoreDamaged, warning
 from mcore.importer import Freshness
 from mcore.snippet import snippet
+from mcore.store import REBUILD
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
+MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
 SIMILAR_TERMS = 24  # a title and the first words of a body
 
 Hit = namedtuple("Hit", "id path title kind source score matched coverage snippet")
@@ -57,17 +59,21 @@ class FtsSearcher(Searcher):
             freshness = self.indexer.refresh(self.store)
         else:
             freshness = Freshness(0, 0, 0, self.store.count_unreadable())
-        terms, left_off = split_query(query)
-        warnings = _query_warnings(terms, left_off, freshness)
+        terms, left_off = split_query(query[:MAX_QUERY_CHARS])
+        warnings = _query_warnings(query, terms, left_off, freshness)
         with self.store.reading():
             found, tier, gone = self._first_tier(terms, limit, kind, source)
             hits = self._hits(found, tier, terms)
             searched = self.store.total()
+            if not hits and self.store.dead_rows() < 0:
+                raise StoreDamaged(f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD)
             hidden = {} if hits else self._hidden(terms, kind, source)
             nearest = [] if hits or not terms else self._nearest(terms)
+        if not searched:
+            warnings += self.indexer.vault_warnings()
         if gone and not sync:
             freshness = freshness._replace(stale=freshness.stale + gone)
-        return Result(query, hits, tier if hits else "", searched, hidden, nearest, freshness, warnings)
+        return Result(query[:MAX_QUERY_CHARS], hits, tier if hits else "", searched, hidden, nearest, freshness, warnings)
 
     def similar(self, text, limit, without):
         """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
@@ -131,10 +137,15 @@ class FtsSearcher(Searcher):
         return {id: round(min(1.0, n / len(terms)), 4) for id, n in held.items()}
 
     def _hidden(self, terms, kind, source):
-        """For each filter in force: how many hits there are without it."""
+        """For each filter in force: how many hits there are without it; for two that only hide together,
+        without both."""
         hidden = {}
-        for name, value, rest in (("kind", kind, (None, source)), ("source", source, (kind, None))):
-            if value is None:
+        for name, value, rest in (
+            ("kind", kind, (None, source)),
+            ("source", source, (kind, None)),
+            ("kind_and_source", kind and source, (None, None)),
+        ):
+            if value is None or hidden and name == "kind_and_source":
                 continue
             for tier in TIERS:
                 expr = to_query_expr(terms, tier) if terms else None
@@ -154,13 +165,17 @@ class FtsSearcher(Searcher):
             if len(word) < 3 or not word.isascii():
                 continue
             words = self.store.vocabulary(word[:2])
+            if word in words:
+                continue
             for close in difflib.get_close_matches(word, words, 3, 0.7):
                 near[close] = None
         return list(near)[:5]
 
 
-def _query_warnings(terms, left_off, freshness):
+def _query_warnings(query, terms, left_off, freshness):
     warnings = []
+    if len(query) > MAX_QUERY_CHARS:
+        warnings.append(warning("query-cut", f"only the first {MAX_QUERY_CHARS} characters were used", "ask for less at once"))
     if not terms:
         warnings.append(warning("no-terms", "the query holds no letter, digit or character to look for", "name a thing"))
     if left_off:

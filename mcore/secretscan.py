@@ -52,8 +52,9 @@ def rule_spans(rule, text, lowered):
     """Spans one rule finds in `text`; `lowered` is the same text in lower case, offset for offset."""
     for keyword in rule.keywords:
         at = lowered.find(keyword)
+        match_at = _compiled(rule.pattern).match if at >= 0 else None
         while at >= 0:
-            match = _compiled(rule.pattern).match(text, at)
+            match = match_at(text, at)
             span = match and rule.check(match)
             if span:
                 yield span
@@ -397,19 +398,19 @@ RULES = tuple(
         (
             "github-fine-grained",
             ("github_pat_",),
-            rf"{_START}github_pat_[A-Za-z0-9_]{{50,255}}",
+            rf"{_RUN}github_pat_[A-Za-z0-9_]{{50,255}}",
             _varied,
         ),
         ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}", _varied),
-        ("gitlab-pat", ("glpat-",), rf"{_START}glpat-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?", _varied),
+        ("gitlab-pat", ("glpat-",), rf"{_RUN}glpat-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?", _varied),
         (
             "gitlab-token",
             ("gldt-", "glrt-", "glrtr-", "glft-", "glsoat-", "glcbt-", "glptt-", "glagent-", "gloas-", "glimt-"),
-            rf"{_START}gl(?:dt|rtr?|ft|soat|cbt|ptt|agent|oas|imt)-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?",
+            rf"{_RUN}gl(?:dt|rtr?|ft|soat|cbt|ptt|agent|oas|imt)-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?",
             _mixed_token,
         ),
         ("slack-webhook", ("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows|triggers)/T[A-Za-z0-9/_]{20,120}", _varied),
-        ("slack-token", ("xox", "xapp-"), rf"{_START}(?:xox[abeoprs]|xapp)-[A-Za-z0-9.-]{{20,250}}", _mixed_token),
+        ("slack-token", ("xox", "xapp-"), rf"{_RUN}(?:xox[abeoprs]|xapp)-[A-Za-z0-9.-]{{20,250}}", _mixed_token),
         ("discord-webhook", ("/api/webhooks/",), r"/api/webhooks/[0-9]{16,20}/[A-Za-z0-9_-]{50,100}", _varied),
         (
             "chat-webhook",
@@ -419,11 +420,11 @@ RULES = tuple(
             _varied,
         ),
         ("google-api-key", ("aiza",), rf"{_START}AIza[A-Za-z0-9_-]{{35}}{_END}", _varied),
-        ("google-oauth", ("gocspx-",), rf"{_START}GOCSPX-[A-Za-z0-9_-]{{24,40}}", _varied),
+        ("google-oauth", ("gocspx-",), rf"{_RUN}GOCSPX-[A-Za-z0-9_-]{{24,40}}", _varied),
         ("google-oauth", ("ya29.",), rf"{_RUN}ya29\.[A-Za-z0-9_-]{{30,600}}", _varied),
-        ("anthropic", ("sk-ant-",), rf"{_START}sk-ant-[A-Za-z0-9_-]{{24,200}}", _mixed_token),
-        ("openrouter", ("sk-or-",), rf"{_START}sk-or-(?:v[0-9]-)?[A-Za-z0-9]{{32,100}}", _mixed_token),
-        ("openai-key", ("sk-",), rf"{_START}sk-[A-Za-z0-9_-]{{20,250}}", _openai),
+        ("anthropic", ("sk-ant-",), rf"{_RUN}sk-ant-[A-Za-z0-9_-]{{24,200}}", _mixed_token),
+        ("openrouter", ("sk-or-",), rf"{_RUN}sk-or-(?:v[0-9]-)?[A-Za-z0-9]{{32,100}}", _mixed_token),
+        ("openai-key", ("sk-",), rf"{_RUN}sk-[A-Za-z0-9_-]{{20,250}}", _openai),
         ("huggingface", ("hf_", "api_org_"), rf"{_START}(?:hf|api_org)_[A-Za-z0-9]{{30,40}}{_END}", _varied),
         (
             "ai-service-key",
@@ -450,7 +451,7 @@ RULES = tuple(
         ("discord-bot", (".",), rf"\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}", _discord),
         ("digitalocean", ("dop_v1_", "doo_v1_", "dor_v1_"), rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}", _mixed_token),
         ("shopify", ("shpat_", "shpca_", "shppa_", "shpss_"), rf"{_START}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_END}", _varied),
-        ("hashicorp-vault", ("hvs.", "hvb.", "hvr."), rf"{_START}hv[sbr]\.[A-Za-z0-9_-]{{24,300}}", _mixed_token),
+        ("hashicorp-vault", ("hvs.", "hvb.", "hvr."), rf"{_RUN}hv[sbr]\.[A-Za-z0-9_-]{{24,300}}", _mixed_token),
         ("databricks", ("dapi",), rf"{_START}dapi[a-f0-9]{{32}}(?:-[0-9])?{_END}", _mixed_token),
         ("grafana", ("glsa_", "glc_"), rf"{_START}gl(?:sa_[A-Za-z0-9]{{32}}_[A-Fa-f0-9]{{8}}|c_[A-Za-z0-9+/=]{{32,400}})", _mixed_token),
         ("linear", ("lin_api_", "lin_oauth_"), rf"{_START}lin_(?:api|oauth)_[A-Za-z0-9]{{40,64}}{_END}", _mixed_token),

@@ -21,8 +21,11 @@ def stats(app, sync=True):
     warnings = []
     if freshness.stale:
         warnings.append(warning("stale", f"{freshness.stale} changed files are not counted yet", "run: memory index"))
+    total = store.total()
+    if not total:
+        warnings += app.indexer.vault_warnings()
     return Stats(
-        store.total(),
+        total,
         store.counts_by("kind"),
         store.counts_by("source"),
         [Latest(*row, utc_now(ns // 1_000_000_000)) for *row, ns in store.latest(LATEST)],

@@ -230,10 +230,6 @@ class Store:
     def by_path(self, rel_path):
         return _detail(self.query(_DETAIL + "WHERE rel_path = ?", (rel_path,)))
 
-    def by_title(self, title):
-        """Every card with exactly this title."""
-        return [_detail([row]) for row in self.query(_DETAIL + "WHERE title = ? ORDER BY rel_path", (title,))]
-
     def paths(self):
         """Every rel_path, sorted."""
         return [path for (path,) in self.query("SELECT rel_path FROM cards ORDER BY rel_path")]
@@ -263,11 +259,11 @@ class Store:
 
     def vault(self):
         """The vault this index belongs to, or None before it has one."""
-        rows = self.query("SELECT value FROM meta WHERE key = 'vault'")
-        return rows[0][0] if rows else None
+        rows = self.query("SELECT CAST(value AS BLOB) FROM meta WHERE key = 'vault'")
+        return os.fsdecode(rows[0][0]) if rows else None
 
     def set_vault(self, path):
-        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (path,))
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
 
     # ---- rebuilding ------------------------------------------------------------------------------
 
@@ -302,7 +298,7 @@ class Store:
         copied as they are, which is far quicker than indexing again.
         """
         with guarded(self.path):
-            self.connection.execute("ATTACH DATABASE ? AS built", (other_path,))
+            self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
             try:
                 with self.writing():
                     for table in schema.TABLES[:-1]:
@@ -389,9 +385,9 @@ def _set_up(connection, path):
     if version == 0 and not ours:
         _create(connection, path)
     elif version < schema.VERSION or not ours:
-        raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", _REBUILD)
+        raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", REBUILD)
     elif not _complete(connection):
-        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", _REBUILD)
+        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:  # needs the file for itself for a moment; whoever opens it next tries again
             connection.execute("PRAGMA journal_mode = WAL")
@@ -471,7 +467,7 @@ def salvage(path):
     return cards, stats
 
 
-_REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"
+REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"
 
 
 @contextmanager
@@ -487,7 +483,7 @@ def guarded(path):
 
 
 # What SQLite says of a damaged file; some arrive as OperationalError.
-_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "vtable constructor",
+_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "vtable constructor",
            "encrypted", "missing from index", "schema")
 
 
@@ -502,4 +498,4 @@ def _translated(error, path):
         return StoreError(f"cannot write the index {path}", text, "check free space and permissions, then try again")
     if isinstance(error, sqlite3.OperationalError) and not any(sign in low for sign in _DAMAGE):
         return None
-    return StoreDamaged(f"cannot use the index {path}", f"it is damaged ({text})", _REBUILD)
+    return StoreDamaged(f"cannot use the index {path}", f"it is damaged ({text})", REBUILD)

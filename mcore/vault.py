@@ -50,7 +50,7 @@ def is_scannable(root):
     """Whether the vault is there as a folder; raises SetupError when something else has its name."""
     try:
         mode = os.stat(root).st_mode
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return False
     except OSError as error:
         raise SetupError(f"cannot look into the vault {root}", error.strerror or "", "check its permissions") from None

@@ -4,4 +4,4 @@ from mcore.ops.cards import CAPTURE
 from mcore.ops.find import SEARCH, SHOW
 from mcore.ops.upkeep import INDEX, PATHS, STATS
 
-OPERATIONS = (SEARCH, SHOW, CAPTURE, INDEX, STATS, PATHS)
+OPERATIONS = (SEARCH, STATS, SHOW, CAPTURE, INDEX, PATHS)

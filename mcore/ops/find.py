@@ -2,6 +2,7 @@
 
 from mcore.errors import EXIT_NOTHING, EXIT_OK
 from mcore.operation import Operation, param
+from mcore.render import in_line
 
 _TIER_WORDS = {
     "all": "every term",
@@ -23,7 +24,7 @@ def _search_text(result):
     terms, _ = split_query(result.query)
     for number, hit in enumerate(result.hits, 1):
         share = f"  coverage {hit.coverage:.0%}" if hit.matched.startswith("any") else ""
-        lines.append(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}")
+        lines.append(in_line(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}"))
         if hit.snippet:
             lines.append("   " + mark(hit.snippet, terms))
     lines += _notes(result.warnings)
@@ -37,7 +38,7 @@ def _headline(result):
         return f"{count} hit{'s' * (count != 1)} ({_TIER_WORDS[result.matched]}) in {n} cards"
     lines = [f"Nothing found in {n} cards ({result.freshness.unreadable} card files could not be read)."]
     for name, hits in result.hidden.items():
-        lines.append(f"The filter {name} hides {hits} hits: try again without it.")
+        lines.append(f"The filter {name.replace('_', ' ')} hides {hits} hit{'s' * (hits != 1)}: try again without it.")
     if result.nearest:
         lines.append("The vault has these words: " + ", ".join(result.nearest))
     elif not n:
@@ -48,7 +49,7 @@ def _headline(result):
 
 
 def _notes(warnings):
-    return [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in warnings]
+    return [in_line(f"note: {note.message}" + (f" ({note.hint})" if note.hint else "")) for note in warnings]
 
 
 SEARCH = Operation(
@@ -97,14 +98,15 @@ def _show(app, args):
 
 
 def _show_text(shown):
-    head = [f"# {shown.title}", f"{shown.path}  id {shown.id}  kind {shown.kind}"]
+    head = [f"# {in_line(shown.title)}", in_line(f"{shown.path}  id {shown.id}  kind {shown.kind}")]
     for name in ("source", "created", "updated"):
         if getattr(shown, name):
             head[-1] += f"  {name} {getattr(shown, name)}"
     if shown.tags:
-        head.append("tags: " + ", ".join(shown.tags))
+        head.append("tags: " + in_line(", ".join(shown.tags)))
     for name, value in shown.fields.items():
-        head.append(f"{name}: {value if isinstance(value, str) else _compact(value)}")
+        text = value if isinstance(value, str) and in_line(value) == value else _compact(value)
+        head.append(in_line(f"{name}: ") + text)
     tail = []
     if shown.has_more:
         left = shown.length - shown.next_offset

@@ -4,6 +4,7 @@ from collections import Counter
 
 from mcore.errors import EXIT_OK
 from mcore.operation import Operation, param
+from mcore.render import in_line
 
 _SHOWN = 10  # entries of a list in text; --json has all
 
@@ -29,7 +30,7 @@ def _index_text(report):
     lines += [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in report.warnings[:_SHOWN]]
     if len(report.warnings) > _SHOWN:
         lines.append(f"note: {len(report.warnings) - _SHOWN} more notes in memory index --json")
-    return "\n".join(lines)
+    return "\n".join(map(in_line, lines))
 
 
 INDEX = Operation(
@@ -73,7 +74,7 @@ def _stats_text(result):
     for card in result.latest:
         lines.append(f"  {card.changed_at}  {card.title}  {card.path}")
     lines += [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in result.warnings]
-    return "\n".join(lines)
+    return "\n".join(map(in_line, lines))
 
 
 STATS = Operation(
