@@ -25,12 +25,14 @@ work (the rules)
     capture       write one card, index that card
     show          find one card, read its file, cut a page
     stats         totals and paths
+    connect       the command that starts this program; a client's change; the session hook
 wiring
     app           opens paths, store once; every operation gets it
     ops           every operation; the list is in `ops/__init__.py`
 doors
     mcp_server    a JSON-RPC line -> operation -> answer
     cli           argv -> operation -> answer
+    __main__      `python -m mcore`
 """
 
 __version__ = "0.1.0"

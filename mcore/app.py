@@ -87,12 +87,8 @@ class App:
 
         path = self.settings.db.path
         store = open_store(path)
-        owner = store.vault()
-        if owner is None or owner == self._real_vault():
-            return store
-        if not os.path.isdir(owner):
-            with store.writing():
-                store.set_vault(self._real_vault())
+        owner = self._claim(store)
+        if owner == self._real_vault():
             return store
         store.close()
         if self.settings.db.origin == "default":
@@ -109,6 +105,16 @@ class App:
 
         name = hashlib.blake2b(os.fsencode(self._real_vault()), digest_size=4).hexdigest()
         return os.path.join(os.path.dirname(self.settings.db.path), f"memory-{name}.db")
+
+    def _claim(self, store):
+        """The vault an index belongs to; one that belongs to none, or to one that is gone, is taken."""
+        owner = store.vault()
+        if owner == self._real_vault() or owner is not None and os.path.isdir(owner):
+            return owner
+        with store.writing():
+            if store.vault() == owner:
+                store.set_vault(self._real_vault())
+            return store.vault()
 
     def _owned_by_other(self, path):
         """Whether an index was made for another vault that still exists."""

@@ -45,7 +45,7 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
     title, body = _clean_title(title), scrub(body)
     kind, source = _known_kind(kind), one_line(scrub(source)) if source else None
     tags = [tag for tag in (" ".join(scrub(t).split()).strip("#") for t in tags) if tag]
-    result = _EMPTY._replace(secrets_found=_secrets(title, body))
+    result = _EMPTY._replace(secrets_found=_secrets(title, body, tags, source))
     result = result._replace(warnings=_secret_warnings(result.secrets_found) + _invisible_warnings(title, body))
     if len(body.strip()) < MIN_BODY_CHARS:
         return _rejected(result, "short-body", f"the body has under {MIN_BODY_CHARS} characters", "say the whole fact")
@@ -82,9 +82,10 @@ def _known_kind(kind):
     return kind
 
 
-def _secrets(title, body):
-    found = [("title", f) for f in secretscan.scan(title)] + [("body", f) for f in secretscan.scan(body)]
-    return [Secret(f.kind, f.start, f.end, where) for where, f in found]
+def _secrets(title, body, tags, source):
+    """Every Secret of a card; in the tags its span counts in the tags joined by ", "."""
+    places = (("title", title), ("body", body), ("tags", ", ".join(tags)), ("source", source or ""))
+    return [Secret(f.kind, f.start, f.end, where) for where, text in places for f in secretscan.scan(text)]
 
 
 def _secret_warnings(secrets):

@@ -28,14 +28,14 @@ def read_card(rel_path, text):
         ttl=one_line(frontmatter.lookup(fields, "ttl")) or None,
         fields=fields,
         body=document.body,
-        labels=_labels(rel_path, title, tags, aliases, fields),
+        labels=_labels(rel_path, title, tags, fields),
         warnings=document.warnings,
     )
 
 
-def _labels(rel_path, title, tags, aliases, fields):
-    """The searchable words beside title and body, one a line."""
-    lines = [*aliases, *tags]
+def _labels(rel_path, title, tags, fields):
+    """The searchable words beside title and body (aliases among them), one a line."""
+    lines = list(tags)
     stem = os_stem(rel_path.rsplit("/", 1)[-1])
     if name_key(stem) != name_key(title):
         lines.append(stem)
@@ -53,11 +53,11 @@ def one_line(value):
 
 
 def new_card_text(title, kind, source, tags, created, body, extra=None):
-    """The text of a card that capture writes."""
+    """The text of a card that capture writes; it ends with a line end as text files do."""
     fields = {"title": title, "kind": kind}
     if source:
         fields["source"] = source
     fields["tags"] = list(tags)
     fields["created"] = created
     fields.update(extra or {})
-    return frontmatter.compose(fields, body)
+    return frontmatter.compose(fields, body if body.endswith("\n") else body + "\n")

@@ -42,14 +42,19 @@ def _told(argv, as_json):
     except (BrokenPipeError, OutputError):
         raise
     except McoreError as error:
-        return _fail(error, as_json)
+        return EXIT_OK if _is_hook(argv) else _fail(error, as_json)
     except KeyboardInterrupt:
         _say("memory: interrupted; the index is whole, nothing was half written")
         return EXIT_INTERRUPTED
     except SystemExit as done:  # argparse, after it has printed a help text
         return done.code or EXIT_OK
     except Exception as error:  # the last line of defence: a fault of ours, said as such
-        return _own_fault(error, argv, as_json)
+        return EXIT_OK if _is_hook(argv) else _own_fault(error, argv, as_json)
+
+
+def _is_hook(argv):
+    """A hook fails open: whatever goes wrong, the client goes on and is told nothing."""
+    return _command_word(argv) == "hook"
 
 
 def _run(argv):
@@ -183,7 +188,7 @@ def _help_width():
 def _add_argument(parser, argparse, p):
     if p.positional:
         many = p.name == "query"
-        parser.add_argument(p.name, nargs="+" if many else None, help=p.help)
+        parser.add_argument(p.name, nargs="+" if many else None if p.required else "?", help=p.help)
         return
     flag = "--" + p.name.replace("_", "-")
     text = p.help + (f" (default {p.default})" if p.default not in (None, False, ()) else "")
@@ -277,17 +282,21 @@ def _say(text):
 
 def _fail(error, as_json):
     """Says what happened, why and what to do; as one JSON object on stdout when asked."""
+    from mcore.secretscan import redact
+
+    # An argument that is refused may be a credential, given in the wrong place.
+    message, why, hint = redact(error.message), redact(error.why), redact(error.hint)
     if as_json:
         from mcore.render import to_json
 
-        why = f"{error.message}: {error.why}" if error.why else error.message
-        _write(to_json({"error": {"slug": error.slug, "message": why, "hint": error.hint}}))
+        both = f"{message}: {why}" if why else message
+        _write(to_json({"error": {"slug": error.slug, "message": both, "hint": hint}}))
     else:
-        _say(f"memory: {error.message}")
-        if error.why:
-            _say(f"  why: {error.why}")
-        if error.hint:
-            _say(f"  do:  {error.hint}")
+        _say(f"memory: {message}")
+        if why:
+            _say(f"  why: {why}")
+        if hint:
+            _say(f"  do:  {hint}")
     return error.exit_code
 
 
@@ -304,7 +313,8 @@ def _own_fault(error, argv, as_json):
     return _fail(
         McoreError(
             f"a fault in memory-agent stopped this command ({type(error).__name__})", "",
-            "run it again with --debug and report what it prints; no card was changed",
+            "run it again with --debug and report what it prints; no card was changed. Until then "
+            "memory index --rebuild may help, in case the index is damaged",
         ),
         as_json,
     )

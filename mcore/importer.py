@@ -87,8 +87,11 @@ class Indexer:
         # A card may have moved to a file not read yet: then its removal waits, so that its id lives.
         removed = changes.removed if not left else []
         try:
-            counts = self._apply(store, prepared, removed, changes.unreadable_gone, wait=SEARCH_WAIT_SECONDS)
-        except StoreBusy:
+            wait = min(SEARCH_WAIT_SECONDS, max(budget, 0.05))
+            counts = self._apply(store, prepared, removed, changes.unreadable_gone, wait)
+        except StoreError as error:  # in use, or its disk is full or read only: the answer says what it lacks
+            if not isinstance(error, StoreBusy) and (isinstance(error, StoreDamaged) or not store.total()):
+                raise
             stale = left + len(changes.removed) + self._differing(store, prepared)
             return Freshness(checked, 0, stale, store.count_unreadable())
         changed = counts["added"] + counts["updated"] + counts["moved"] + counts["removed"]
@@ -124,7 +127,8 @@ class Indexer:
             scan = self._scan(thorough=True)
             try:
                 return self._rebuild_into(self._usable_store(db_path), scan, started)
-            except StoreDamaged:  # it opens, and breaks when it is read or its tables are dropped
+            except (StoreDamaged, AttributeError, LookupError, TypeError, ValueError):
+                # It opens, and breaks when it is read or dropped, or what it holds makes no sense.
                 return self._rebuild_into(self._replaced_store(db_path), scan, started)
 
     def _rebuild_into(self, store, scan, started):

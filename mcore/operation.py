@@ -110,7 +110,9 @@ def _checked(operation, p, value):
         raise wrong("must be text")
     value = _whole(value)
     if p.choices and value not in p.choices:
-        raise wrong(f"must be one of {', '.join(p.choices)}, not {value[:60]!r}")
+        from mcore.secretscan import redact
+
+        raise wrong(f"must be one of {', '.join(p.choices)}, not {redact(value)[:60]!r}")
     return value
 
 

@@ -15,7 +15,7 @@ def plain(value):
     if hasattr(value, "_asdict"):
         return {key: plain(item) for key, item in value._asdict().items()}
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {scrub(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, str):
@@ -53,5 +53,9 @@ def in_line(text):
 
 
 def to_json(value):
-    """One JSON text for a result, UTF-8 safe, keys in the order the result has them."""
-    return json.dumps(plain(value), ensure_ascii=False, indent=2)
+    """One JSON text for a result, UTF-8 safe, keys in the order the result has them.
+
+    What could drive a terminal is escaped: the same value, harmless when a person looks at it.
+    """
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2)
+    return _TERMINAL.sub(lambda char: f"\\u{ord(char[0]):04x}", text)

@@ -459,9 +459,9 @@ def salvage(path):
     ):
         try:
             for row in connection.execute(sql):
-                if isinstance(row[0], str) and isinstance(row[1], int):
+                if isinstance(row[0], str) and isinstance(row[1], int) and isinstance(row[2], (str, bytes)):
                     found.append(row)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             continue
     connection.close()
     return cards, stats
@@ -475,6 +475,8 @@ def guarded(path):
     """Turns every SQLite error into a StoreError about the index at `path`."""
     try:
         yield
+    except UnicodeDecodeError as error:  # text in the file, or SQLite's message that quotes it
+        raise StoreDamaged(f"cannot use the index {path}", "it is damaged (text that is not UTF-8)", REBUILD) from error
     except sqlite3.Error as error:
         translated = _translated(error, path)
         if translated is None:  # a fault of ours in a statement, not of the file
@@ -483,7 +485,7 @@ def guarded(path):
 
 
 # What SQLite says of a damaged file; some arrive as OperationalError.
-_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "vtable constructor",
+_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "could not decode", "tokenizer", "vtable constructor",
            "encrypted", "missing from index", "schema")
 
 

@@ -26,6 +26,7 @@ _LONG_LITERAL = Pattern(r"'''([^']*(?:'(?!'')[^']*)*'{0,2})'''(?!')")
 _ESCAPE_OR_BREAK = Pattern(r"\\(?:[ \t]*\n[ \t\n]*|.)")
 _COMMENT = Pattern(r"[ \t]*#")
 _ATOM = Pattern(r"[-+\w.:]+(?: \d\d:[-+\w.:]+)?")  # a number, a date, a date and a time
+_ENTRY = Pattern(r"(?:^|\n)[ \t]*(?:\[|[^\s#=][^=\n]*=)")
 _COLON_KEY = Pattern(r"([\w-]+):[ \t]+")
 
 
@@ -40,11 +41,9 @@ def read(block, first_line=1):
 
 
 def is_mapping(block):
-    """Whether the first line that says something is a table header or has a `=`."""
-    reader = _Reader(block, 1)
-    start = _GAP.match(reader.text).end()
-    first = _LINE.match(reader.text, start).group()
-    return not first or first[0] == "[" or "=" in first
+    """Whether any line is a table header or has a `=`, or there are comments only."""
+    text = block.replace("\r", "\n")
+    return bool(_ENTRY.search(text)) or _GAP.match(text).end() == len(text)
 
 
 class _Reader:

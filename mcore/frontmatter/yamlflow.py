@@ -1,6 +1,5 @@
 """YAML's bracketed values: `[a, "b"]`, `{a: 1}`, nested and over several lines; JSON is a part of it."""
 
-
 from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import DOUBLE, SINGLE, Unreadable, unquote
 

@@ -9,12 +9,12 @@ A line that does not parse costs its own key the typed value and nothing else. W
 the length of the block, and nesting stops at MAX_DEPTH.
 """
 
-
 from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import DOUBLE, SINGLE, Unreadable, unquote
 from mcore.frontmatter.yamlflow import MAX_DEPTH, NOT_PLAIN, FlowReader, join_folded, scalar
 
 MAX_WARNINGS = 100
+_JUDGED_LINES = 400  # lines at the margin looked at to tell keys from prose
 _TAB = 4  # columns of a tab in an indent; YAML forbids it, people write it
 
 _LINE_END = Pattern(r"\r\n?")
@@ -25,6 +25,7 @@ _REST = Pattern(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 _BLOCK = Pattern(r"[|>](?:([+-])?([1-9])?|([1-9])([+-]))(?:[ \t]+#.*|[ \t]*)$")
 # `key:value` without a space and `键：值` with a full-width colon: keys only where nothing else fits.
 _GLUED = Pattern(r"([A-Za-z_][\w-]{0,40}):(?!//)(?=\S)|([^\W\d][\w -]{0,20})：")
+_FIELD_NAME = Pattern(r"[a-z_][\w.-]*")
 # A first word that is Markdown rather than a key, when a block is judged from outside.
 _MARKDOWN = Pattern(r"[*>|`]|\+ |!\[|<[A-Za-z/!]|\d+[.)] |\[[^\]]*\]\(")
 
@@ -42,25 +43,30 @@ def read(block, first_line=1):
 def is_mapping(block):
     """Whether a fenced block can be read as keys at all; prose between two rules can not.
 
-    An empty block and one of comments only are maps without keys. Otherwise a one-word key comes
-    first, or keys outnumber the other lines at the margin, or there are as many and one is first.
+    An empty block and one of comments only are maps without keys, and one that starts with a
+    lower-case word and a colon is always a map. Otherwise keys must outnumber the other lines at
+    the margin, or come first with no more lines left over than there are keys (quoted text may go
+    on at the margin).
     """
     reader = _Reader(block, 1)
     if not reader.skip() or reader.whole() is not None:
         return True
     margin = reader.indent[reader.i]
-    first, keys, others = None, 0, 0
-    while reader.skip():
-        line = reader.content()
-        if reader.indent[reader.i] <= margin and line[0] not in "]}":
-            name = None if _MARKDOWN.match(line) or _is_dash(line) else reader.key(line, is_loose=True)
-            if name and first is None and " " not in name[0]:
-                return True
-            first = first or name or ("",)
-            keys += bool(name)
-            others += not name and not (keys and _is_dash(line))
+    first = reader.margin_key()
+    if first and _FIELD_NAME.fullmatch(first):
+        return True
+    keys = others = 0
+    while reader.skip() and keys + others < _JUDGED_LINES:
+        is_deeper = reader.indent[reader.i] > margin or (keys and _is_dash(reader.content()))
+        if not is_deeper and reader.content()[0] not in "]}":
+            is_key = reader.margin_key() is not None
+            keys, others = keys + is_key, others + (not is_key)
         reader.i += 1
-    return keys > others or (keys == others and bool(first[0]))
+    if keys > others or first is None:
+        return keys > others
+    reader = _Reader(block, 1)
+    reader.document()
+    return reader.left_over <= keys
 
 
 def _is_dash(content):
@@ -90,6 +96,7 @@ class _Reader:
         self.flow = FlowReader(text, self.warn)
         self.first_line = first_line
         self.warnings = []
+        self.left_over = 0  # lines at the margin or deeper that were no key, item or text
         self.i = 0
         self.starts, self.offset, self.indent = [], [], []
         position = 0
@@ -161,6 +168,12 @@ class _Reader:
         if "#" in name and _COMMENT.search(name):
             return None
         return name, colon.end()
+
+    def margin_key(self):
+        """The key of the current line, None for Markdown and text."""
+        content = self.content()
+        found = None if _is_dash(content) or _MARKDOWN.match(content) else self.key(content, is_loose=True)
+        return found and found[0]
 
     # Lists and maps
 
@@ -299,7 +312,9 @@ class _Reader:
                 or (m == column and _GLUED.match(content))
             )
 
+        start = self.i
         text = self.take(is_end)
+        self.left_over += self.i - start
         value = out.get(key)
         if isinstance(value, list):
             value.append(text)
@@ -359,6 +374,8 @@ class _Reader:
             if self.indent[i] <= parent or line[offset] == "#" or self.is_tabbed_entry(line, offset):
                 break
             text, is_done = _cut_comment(line[offset:])
+            if _COLON.search(text):
+                self.warn("a key indented under a text, read as more of the text")
             pieces.append((blanks, text))
             blanks = 0
             self.i = i + 1

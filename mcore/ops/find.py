@@ -41,7 +41,7 @@ def _headline(result):
         lines.append(f"The filter {name.replace('_', ' ')} hides {hits} hit{'s' * (hits != 1)}: try again without it.")
     if result.nearest:
         lines.append("The vault has these words: " + ", ".join(result.nearest))
-    elif not n:
+    elif not (n or result.freshness.stale or result.freshness.unreadable):
         lines.append("The vault is empty: capture a card, or point --vault at a folder of notes.")
     elif not result.hidden:
         lines.append("Try fewer or other words: names, identifiers, the other language.")
