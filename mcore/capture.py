@@ -44,7 +44,7 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
     """
     title, body = _clean_title(title), scrub(body)
     kind, source = _known_kind(kind), one_line(scrub(source)) if source else None
-    tags = [tag for tag in (" ".join(scrub(t).split()).strip("#") for t in tags) if tag]
+    tags = [tag for tag in (" ".join(scrub(t).split()).lstrip("# ") for t in tags) if tag]
     result = _EMPTY._replace(secrets_found=_secrets(title, body, tags, source))
     result = result._replace(warnings=_secret_warnings(result.secrets_found) + _invisible_warnings(title, body))
     if len(body.strip()) < MIN_BODY_CHARS:
@@ -119,7 +119,7 @@ def _write(result, folder, folder_name, title, body, text, on_conflict):
     while True:
         taken = {name_key(name): name for name in os.listdir(folder)}
         existing = _existing(folder, stem, taken)
-        same_title = [card for card in existing if card.title == title]
+        same_title = [card for card in existing if card.title and _plain(card.title) == _plain(title)]
         for card in same_title:
             if _same_text(card.body, body):
                 return result._replace(status="unchanged", path=f"{folder_name}/{card.name}")

@@ -118,8 +118,8 @@ def os_stem(name):
     return name
 
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_H1 = re.compile(r" {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_H1 = re.compile(r" {0,3}#[ \t]+(?=[^ \t])")
 _SETEXT = re.compile(r" {0,3}=+[ \t]*$")
 
 
@@ -130,15 +130,25 @@ def first_heading(body, limit=200):
         if number >= limit:
             break
         mark = _FENCE.match(line)
-        if mark and (fence is None or mark[1].startswith(fence)):
-            fence = None if fence else mark[1]
+        if mark and fence is None:
+            fence, before = mark[1], ""
             continue
         if fence:
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = None
             continue
-        heading = _H1.match(line)
-        if heading and heading[1]:
-            return heading[1]
+        start = _H1.match(line)
+        heading = _heading_text(line[start.end() :]) if start else ""
+        if heading:
+            return heading
         if _SETEXT.match(line) and before.strip() and not before.startswith("    "):
             return before.strip()
         before = line
     return ""
+
+
+def _heading_text(text):
+    """A heading without its closing signs, which stand apart: `Title ##` is Title, `C#` is C#."""
+    text = text.rstrip(" \t")
+    closed = text.rstrip("#")
+    return closed.rstrip(" \t") if not closed or closed[-1] in " \t" else text

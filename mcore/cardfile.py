@@ -12,20 +12,29 @@ def read_card(rel_path, text):
     """
     document = frontmatter.parse(text)
     fields = document.fields
-    title = one_line(frontmatter.lookup(fields, "title")) or first_heading(document.body)
-    title = one_line(title) or path_title(rel_path)
+    by_name = {name.casefold(): value for name, value in reversed(fields.items())}  # of two spellings the first
+
+    def line(*names):
+        """The first of these fields that says something, on one line."""
+        for name in names:
+            value = one_line(by_name.get(name))
+            if value:
+                return value
+        return ""
+
+    title = line("title") or one_line(first_heading(document.body)) or path_title(rel_path)
     tags = frontmatter.tags(fields)
-    aliases = frontmatter.text_list(frontmatter.lookup(fields, "aliases", "alias"))
+    aliases = frontmatter.text_list(by_name.get("aliases") or by_name.get("alias"))
     return Card(
         title=title,
-        kind=one_line(frontmatter.lookup(fields, "kind")).casefold() or folder_kind(rel_path),
-        source=one_line(frontmatter.lookup(fields, "source")),
+        kind=line("kind").casefold() or folder_kind(rel_path),
+        source=line("source"),
         tags=tags,
         aliases=aliases,
-        created=one_line(frontmatter.lookup(fields, "created", "date")) or None,
-        updated=one_line(frontmatter.lookup(fields, "updated", "lastmod")) or None,
-        priority=one_line(frontmatter.lookup(fields, "priority")) or None,
-        ttl=one_line(frontmatter.lookup(fields, "ttl")) or None,
+        created=line("created", "date") or None,
+        updated=line("updated", "lastmod") or None,
+        priority=line("priority") or None,
+        ttl=line("ttl") or None,
         fields=fields,
         body=document.body,
         labels=_labels(rel_path, title, tags, fields),

@@ -40,8 +40,11 @@ _Changes = namedtuple("_Changes", "new changed removed unreadable_gone unchanged
 
 
 def utc_now(seconds=None):
-    """A time as UTC text, such as 2026-11-30T21:35:00Z."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    """A time (seconds since 1970, now by default) as UTC text, such as 2026-11-30T21:35:00Z."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return ""  # a file dated beyond what the system's calendar knows
 
 
 class Indexer:

@@ -18,7 +18,7 @@ TABLES = ("cards", "unreadable", "meta", "cards_fts", "card_stats")
 # the old one any more, and `index` builds anew once dead rows are more than a few in a hundred.
 CARDS_FTS = (
     "CREATE VIRTUAL TABLE cards_fts USING fts5("
-    "title, labels, names, body, content='', "
+    "title, labels, body, names, content='', "
     "tokenize=\"unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'\")"
 )
 

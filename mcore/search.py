@@ -72,7 +72,7 @@ class FtsSearcher(Searcher):
         if not searched:
             warnings += self.indexer.vault_warnings()
         if gone and not sync:
-            freshness = freshness._replace(stale=freshness.stale + gone)
+            freshness = freshness._replace(stale=freshness.stale + len(gone))
         return Result(query[:MAX_QUERY_CHARS], hits, tier if hits else "", searched, hidden, nearest, freshness, warnings)
 
     def similar(self, text, limit, without):
@@ -85,14 +85,14 @@ class FtsSearcher(Searcher):
         return [card for card in found if card.rel_path != without][:limit]
 
     def _first_tier(self, terms, limit, kind, source):
-        """(found, tier, number of hits whose file is gone) of the highest tier that finds anything."""
-        gone = 0
+        """(found, tier, ids of hits whose file is gone) of the highest tier that finds anything."""
+        gone = set()
         for tier in TIERS:
             expr = to_query_expr(terms, tier) if terms else None
             if expr is None:
                 continue
             found, missing = self._present(expr, limit, kind, source)
-            gone += missing
+            gone |= missing
             if found:
                 return found, tier, gone
         return [], "", gone
@@ -105,7 +105,7 @@ class FtsSearcher(Searcher):
             real_names = self.store.real_names([row.id for row in rows])
             there = [row for row in rows if self.indexer.is_there(real_names[row.id])]
             if len(there) >= limit or len(rows) < want:
-                return there[:limit], len(rows) - len(there)
+                return there[:limit], {row.id for row in rows} - {row.id for row in there}
             want += 2 * (len(rows) - len(there)) + MAX_LIMIT
 
     def _hits(self, found, tier, terms):

@@ -12,10 +12,10 @@ character, so a word boundary would miss a token written right after one.
 
 import re
 from collections import namedtuple
-from functools import lru_cache
+from functools import cache
 
 Finding = namedtuple("Finding", "kind start end")
-Finding.__doc__ = """One credential: its kind (see `KINDS`) and its character span [start, end) in the scanned text."""
+Finding.__doc__ = """One credential: its kind (one of `KINDS`) and its character span [start, end)."""
 
 Rule = namedtuple("Rule", "kind keywords pattern check")
 Rule.__doc__ = """How one kind is found.
@@ -73,7 +73,7 @@ def _merged(found):
     return [Finding(RULES[rank].kind, start, end) for start, end, rank in joined]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(pattern):
     """A compiled pattern, made at first need: most cards need none, and all cost 30 ms."""
     return re.compile(pattern)
@@ -82,41 +82,44 @@ def _compiled(pattern):
 # A token may begin after anything but an ASCII letter or digit, after an escaped line end, after %3D.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _END = r"(?![A-Za-z0-9])"
-# For patterns with a long body of token characters: such a run is then read once, not at every keyword in it.
+# For patterns with a long body of token characters: a run of them is read once, not at every keyword in it.
 _RUN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 
-# -- Is it real? Tests on a token or a value. None of them needs a limit: what they see is bounded.
+# -- Is it real? Questions to a token or a value of at most a few hundred characters.
 
 _MASKED = r"[xX]{6}|[*.]{3}|0{8}|(?i:example|placeholder|redacted|change_?me|your[-_])"
 _PLACEHOLDER = (
-    r"(?i)x{3}|\*{3}|\.{3}|_{4}|example|sample|placeholder|redacted|replace|insert|dummy|foo_?bar|change[-_]?(?:me|it)"
+    r"xxx|\*\*\*|\.\.\.|____|example|sample|placeholder|redacted|replace|insert|dummy|foo_?bar|change[-_]?(?:me|it)"
     r"|your|1234567890|0123456789|passw(?:or)?d|secret|token|api[-_]?key|credential|user_?name"
-    r"|^(?:(?:my|the|some|new|old|db|root|test|user)[-_]?)?(?:pass|key|pwd)[-_]?\d*$"
 )
-_REFERENCE = (
-    r"(?i)[~<{\[(^]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|\$[a-z_{(]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws|#[0-9a-f]{3,8}$"
-    r"|.*(?:\$[{(]|\{\{|\}\}|://|%\()|[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$"
+_NO_SECRET = "(?i)" + "|".join(
+    (
+        # a name for a placeholder: mykey1, db_pass2
+        r"(?:(?:my|the|some|new|old|db|root|test|user)[-_]?)?(?:pass|key|pwd)[-_]?\d*$",
+        # variables, templates, paths, addresses, colours, a public 0x address
+        r"[~<{\[(^]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|\$[a-z_{(]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws",
+        r"#[0-9a-f]{3,8}$",
+        r".*(?:\$[{(]|\{\{|\}\}|://|%\()|[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$",
+        # files
+        r"[\w./@+-]*\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg)$",
+        r"[\w./@+-]*\.(?:conf|log|csv|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|pdf)$",
+        # what is stored hashed or encrypted already
+        r"\$(?:2[abxy]|argon2|[156y]|pbkdf2)|\{[\w-]+\}|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]",
+        # algorithms, types, products, steps, versions
+        r"(?:sha|md|aes|rsa|ecdsa|ecdh|ed|base|utf|bcrypt|pbkdf|argon|oauth|hmac|chacha|curve|secp|blake|crc|totp|wpa|ipv"
+        r"|tls|varchar|u?int|float|string|bytes|char|win|windows|ubuntu|python|mysql|redis|php|java|node)"
+        r"-?\d{1,5}(?!:|[A-Za-z0-9]{8})",
+        r"(?:[hrep]s|x|sm|des|ssl|ssh|log|http|web|vue|level|step|part|test|case|type|line|row)\d{1,4}$",
+        r"v\d+(?:(?:alpha|beta|rc)\d*)?$|v?\d+(?:\.\d+)+(?:[-+_.]\w+)*$",
+        # dates and quantities
+        r"\d{4}-\d\d(?:-\d\d|$)|[\d.,_]+(?:ms|[smhdwkbx]|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?)$",
+        r"[\d.,_]+(?:[kmgt]i?b|px|tokens?|chars?|bytes?|bits?|words?|digits?)$",
+        # words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1
+        r"(?:[A-Za-z]*\d{0,6}[-_./:]+)+[A-Za-z]*\d{0,6}$",
+    )
 )
-_CALL = r"[A-Za-z_][\w.:]*[(\[]"
-_FILE = (
-    r"(?i)[\w./@+-]*\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg|conf"
-    r"|log|csv|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|svg|pdf)$"
-)
-_HASHED = r"(?i)\$(?:2[abxy]|argon2|[156y]|pbkdf2)|\{[\w-]+\}|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]"
-_TECHNICAL = (
-    r"(?i)(?:sha|md|aes|rsa|ecdsa|ecdh|ed|base|utf|bcrypt|pbkdf|argon|oauth|hmac|chacha|curve|secp|blake|crc|totp"
-    r"|wpa|ipv|tls|varchar|u?int|float|string|bytes|char|win|windows|ubuntu|python|mysql|redis|php|java|node)-?\d{1,5}(?!:|[A-Za-z0-9]{8})"
-    r"|(?:[hrep]s|x|sm|des|ssl|ssh|log|http|web|vue|level|step|part|test|case|type|line|row)\d{1,4}$"
-    r"|v\d+(?:(?:alpha|beta|rc)\d*)?$"
-)
-_QUANTITY = (
-    r"(?i)v?\d+(?:\.\d+)+(?:[-+_.]\w+)*$|\d{4}-\d\d(?:-\d\d|$)"
-    r"|[\d.,_]+(?:ms|[smhdwkbx]|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?|[kmgt]i?b|px"
-    r"|tokens?|chars?|bytes?|bits?|words?|digits?)$"
-)
-# Words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1.
-_WORDS = r"(?:[A-Za-z]*\d{0,6}[-_./:]+)+[A-Za-z]*\d{0,6}$"
-_NO_SECRET = (_PLACEHOLDER, _REFERENCE, _FILE, _HASHED, _TECHNICAL, _QUANTITY, _WORDS)
+# Where the class of character changes; a capital that begins a word is no change.
+_CHANGE = r"[a-z](?=[^a-z])|[0-9](?=[^0-9])|[A-Z](?=[^A-Za-z]|[A-Z][a-z])|[^A-Za-z0-9](?=[A-Za-z0-9])"
 
 
 def _varied(match):
@@ -134,29 +137,23 @@ def _mixed_token(match):
 
 def _mixed(value):
     """Whether `value` holds ASCII letters and digits."""
-    return bool(_compiled("[0-9]").search(value) and _compiled("[A-Za-z]").search(value))
-
-
-def _changes(value):
-    """How often the class of character changes; a capital that begins a word is no change.
-
-    `newPassword2` has 2, `hunter2Trombone99` 3, random characters about one for every two.
-    """
-    classes = re.sub("[A-Z](?=[a-z])|[a-z]", "a", value)
-    classes = re.sub("[A-Z]", "A", re.sub("[0-9]", "0", classes))
-    return len(re.findall(r"(.)(?!\1)(?=.)", re.sub("[^aA0]", "-", classes)))
+    return bool(_compiled("(?s)(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match(value))
 
 
 def _looks_secret(value):
     """Whether an assigned value is neither a placeholder, a reference, a number nor plain words."""
-    if not _mixed(value) or _compiled(_PLACEHOLDER).search(value):
+    if not _mixed(value) or _compiled(_PLACEHOLDER).search(value.lower()):
         return False
-    return not any(_compiled(pattern).match(value) for pattern in _NO_SECRET[1:])
+    return not _compiled(_NO_SECRET).match(value)
 
 
 def _looks_random(value):
-    """The harder test, for keys and sentences that often stand before harmless words."""
-    return len(value) >= 8 and _looks_secret(value) and _changes(value) >= 2
+    """The harder test, for keys and sentences that often stand before harmless words.
+
+    `newPassword2` changes its class of character 2 times, `hunter2Trombone99` 3 times, random
+    characters about once for every two.
+    """
+    return len(value) >= 8 and _looks_secret(value) and len(_compiled(_CHANGE).findall(value)) >= 2
 
 
 # -- Assignments: `password = value` in the shapes of code, configuration, Markdown and prose.
@@ -168,8 +165,13 @@ _VALUE = (
     r"(?:\\?\"(?P<double>[!#-\[\]-~]{6,200})\\?\"|'(?P<single>[!-&(-~]{6,200})'|`(?P<tick>[!-_a-~]{6,200})`"
     r"|[\u201c\u2018\u300c\u300e\u3010]?(?P<bare>[!#-&(-+\--:?-\[\]-_a-{}~]{6,200}={0,2}))"
 )
-_PASSWORD = r"pass(?:word|wd|phrase|code)?s?|pwd?|密[码碼]|口令"
-_SECRET = r"secret|token|credentials?|key|_auth|密[钥鑰匙]|秘[钥鑰]|金[鑰钥]|私[钥鑰]|令牌|[凭憑][证據据證]|权杖"
+# `pass` and `pw` only where a word begins: not in bypass, but in DB_PASS and dbPass.
+_PASSWORD = (
+    r"pass(?:word|wd|phrase|code)s?|pwd|密[码碼]|口令"
+    r"|(?<![A-Za-z])(?:pass|pw)|(?-i:(?<=[a-z])P(?:ass|w))"
+)
+_SECRET = r"secret|token|credentials?|key|_auth|[密秘金私][钥鑰匙]|令牌|[凭憑][证據据證]|权杖"
+_CALL = r"[A-Za-z_][\w.:]*[(\[]"
 _ASSIGNMENT = (
     rf"(?ai)(?P<pair>(?<=[/／号號]))?(?:(?P<password>{_PASSWORD})|{_SECRET})[0-9]{{0,2}}(?P<close>{_CLOSE})"
     rf"(?:{_SPACE}?[（(][^()（）\n]{{0,24}}[)）]| for [!-~]{{1,30}}|如下)?{_CLOSE}{_SPACE}{{0,8}}"
@@ -179,74 +181,85 @@ _ASSIGNMENT = (
     # "账号/密码：root / value" names the account first.
     rf"(?(pair)(?:[!-.0-9:-~]{{1,40}}(?:{_SPACE}?[/／、，]{_SPACE}?|{_SPACE}))?){_VALUE}"
 )
-_KEY_OF = r"(?i)(?:api|access|secret|private|app|auth|encrypt(?:ion)?|sign(?:ing)?|account|master|shared|consumer)[ _-]?$"
+_KEY_OF = (
+    r"(?i)(?:api|access|secret|private|app|auth|encrypt(?:ion)?|sign(?:ing)?|account|master|shared|consumer)"
+    r"[ _-]?$"
+)
 # Page marks and idempotency keys.
 _TOKEN_OF_NOTHING = (
     r"(?i)(?:next|page|paging|forward|backward|continuation|cursor|sync|client|request|lock|change|update|idempotency"
     r"|csrf|xsrf|pad|eos|bos|unk|mask|stop)[ _-]?$"
 )
-_SHORT_NAME = r"(?:^|[^A-Za-z])[Pp](?:ass|w)$|[a-z]P(?:ass|w)$|[^A-Za-z]P(?:ASS|W)$"
 
 
 def _assigned(match):
     """The span of an assigned value that looks secret, else None."""
+    if _is_other_key(match) or ((match["sep"] in (",", ">") or match["line"]) and _is_other_shape(match)):
+        return None
+    short = (match["password"] or "").lower() in ("pass", "pw") and match["sep"] == ":"
+    doubtful = not match["password"] or match["said"] is not None or match["line"] or short
+    return _value_span(match, _looks_random if doubtful else _looks_secret)
+
+
+def _is_other_key(match):
+    """Whether what stands before makes it another name: cache key, next_token, AWS::IAM::AccessKey."""
     name = (match["password"] or match[0][:3]).lower()
     before = match.string[max(0, match.start() - 12) : match.start()]
-    wrong = {
-        "key": not _compiled(_KEY_OF).search(before),
-        "tok": _compiled(_TOKEN_OF_NOTHING).search(before),
-        "pass": not _compiled(_SHORT_NAME).search(before + match[0][:4]),
-        "pw": not _compiled(_SHORT_NAME).search(before + match[0][:2]),
-        "sec": before[-1:] == match["sep"] == ":",  # arn:aws:secretsmanager:...:secret:name
-    }
-    if wrong.get(name) or _compiled("::[A-Za-z0-9]*$").search(before):  # AWS::IAM::AccessKey
-        return None
-    return _value_span(match, _looks_random if _needs_random(match) else _looks_secret)
+    if "::" in before and _compiled("::[A-Za-z0-9]*$").search(before):
+        return True
+    if name == "key":
+        return not _compiled(_KEY_OF).search(before)
+    if name == "tok":
+        return bool(_compiled(_TOKEN_OF_NOTHING).search(before))
+    if name == "sec":
+        return before[-1:] == match["sep"] == ":"  # arn:aws:secretsmanager:...:secret:name
+    return False
 
 
-def _needs_random(match):
-    """Whether the shape of the assignment is one that harmless words have as well."""
-    short = (match["password"] or "").lower() in ("pass", "pw") and match["sep"] == ":"
-    return not match["password"] or bool(match["said"] is not None or match["line"] or short)
+def _is_other_shape(match):
+    """Whether the sign between key and value is no assignment here."""
+    text, end, sep = match.string, match.end(), match["sep"]
+    if sep == ",":  # only define("KEY", "value"): quoted first and second argument of a call
+        before = text[max(0, match.start() - 40) : match.start()]
+        quoted = match["close"] and match.lastgroup != "bare"
+        return not (quoted and _compiled(r"\([ \t]?[\"'][\w.-]*$").search(before))
+    if sep == ">":
+        return text[end : end + 2] != "</"
+    return bool(match["line"] and text[end : end + 40].split("\n")[0].strip())
 
 
 def _value_span(match, looks):
-    """The span of the value group in `match` when `looks(value)`, else None."""
-    form = match.lastgroup if match.lastgroup in ("double", "single", "tick") else "bare"
-    start, end = match.span(form)
-    text, sep = match.string, match.groupdict().get("sep")
-    if form == "bare":
-        end = start + len(_bare_value(text[start:end]))
-    if form in ("bare", "tick") and _compiled(_CALL).match(text, start, end):
+    """The span of the value group of `_VALUE` when `looks(value)`, else None."""
+    start, end = match.span(match.lastgroup)
+    value = match.string[start:end]
+    if match.lastgroup == "bare":
+        value = _bare_value(value)
+    if match.lastgroup in ("bare", "tick") and _compiled(_CALL).match(value):
         return None
-    if sep == "," and not _is_first_argument(match):
-        return None
-    if sep == ">" and text[end : end + 2] != "</":
-        return None
-    if match.groupdict().get("line") and text[match.end() : match.end() + 40].split("\n")[0].strip():
-        return None
-    return (start, end) if end - start >= 6 and looks(text[start:end]) else None
-
-
-def _is_first_argument(match):
-    """Whether the key is the quoted first argument of a call and the value the quoted second."""
-    before = match.string[max(0, match.start() - 40) : match.start()]
-    return match["close"] and match.lastgroup != "bare" and _compiled(r"\([ \t]?[\"'][\w.-]*$").search(before)
+    return (start, start + len(value)) if len(value) >= 6 and looks(value) else None
 
 
 def _bare_value(value):
     """An unquoted value without the next query parameter and the punctuation after it."""
-    value = _compiled(r"&[A-Za-z_.-]{1,40}=?$|%(?:2[0267]|0[AD]).*").sub("", value)
-    return _compiled(r"(?:[.,:?)\]}]|\*\*|__)+$").sub("", value)
+    if "&" in value or "%" in value:
+        value = _compiled(r"&[A-Za-z_.-]{1,40}=?$|%(?:2[0267]|0[AD]).*").sub("", value)
+    value = value.rstrip(".,:?)]}")
+    return value[:-2].rstrip(".,:?)]}") if value.endswith(("**", "__")) else value
 
 
 _RULER = r"(?m)^[ \t>]{0,8}\|?(?:[ \t]{0,8}:?-{1,200}:?[ \t]{0,8}\|){1,40}[ \t:-]{0,200}$"
-_KEY_CELL = rf"(?i)(?:.*[^a-z])?(?:(?P<password>{_PASSWORD})|(?:api|access|secret)[ _-]?key|secret|token|密[钥鑰]|令牌)[*`_ ]*$"
+_KEY_CELL = (
+    rf"(?i)(?:.*[^a-z])?(?:(?P<password>{_PASSWORD})"
+    r"|(?:api|access|secret)[ _-]?key|secret|token|密[钥鑰]|令牌)[*`_ ]*$"
+)
 
 
 def table_spans(text):
     """Spans of values below a header cell such as `密码` in Markdown tables."""
+    at = 0
     for ruler in _compiled(_RULER).finditer(text):
+        if ruler.start() < at:  # inside the rows of the table before
+            continue
         header = text[text.rfind("\n", 0, max(0, ruler.start() - 1)) + 1 : ruler.start()]
         columns = _key_columns(header[:2000].split("|"))
         at = ruler.end() + 1
@@ -278,10 +291,11 @@ def _cell_span(cell, start, looks):
 
     `start` is the offset of the cell in the text.
     """
-    match = _compiled(r"[ \t*`\"']*([!-~]{6,200}?)[ \t*`\"']*\r?$").match(cell[:400])
-    if not match or not looks(match[1]):
+    content = cell[:400].strip(" \t\r*`\"'")
+    if not 6 <= len(content) <= 200 or not _compiled("[!-~]*$").match(content) or not looks(content):
         return None
-    return start + match.start(1), start + match.end(1)
+    start += cell.index(content)
+    return start, start + len(content)
 
 
 # -- Checks of single kinds.
@@ -296,26 +310,33 @@ def _private_key(match):
             return None
         closing = text.find("-----", fence + 8, fence + 80)
         return match.start(), closing + 5 if closing >= 0 else fence + 8
-    rest = _compiled(r"(?:[ \t\r>]{0,8}(?:\n|\\n)[ \t>]{0,8}[A-Za-z0-9+/=:-]{24,100}){0,200}").match(text, body)
-    return match.start(), rest.end()
+    lines = r"(?:[ \t\r>]{0,8}(?:\n|\\n)[ \t>]{0,8}[A-Za-z0-9+/=:-]{24,100}){0,200}"
+    return match.start(), _compiled(lines).match(text, body).end()
 
 
-def _after(before):
-    """A check whose span begins with what the pattern `before` matches right before the keyword."""
+def _after(before, least, most):
+    """A check whose span takes in what stands right before the keyword.
+
+    That is `least` to `most` characters which match the pattern `before` from end to end.
+    """
 
     def check(match):
-        text = match.string[max(0, match.start() - 34) : match.start()]
-        found = _varied(match) and _compiled(before + "$").search(text)
-        return found and (match.start() - len(found[0]), match.end())
+        end = match.start()
+        for start in range(end - least, max(0, end - most) - 1, -1):
+            if start >= 0 and _compiled(before).fullmatch(match.string, start, end):
+                return (start, match.end()) if _varied(match) else None
+        return None
 
     return check
 
 
+_discord_span = _after(rf"{_RUN}[MNO][A-Za-z0-9]{{22,27}}", 23, 28)
+
+
 def _discord(match):
     """The span with the first part, which is the base64 of the bot's number."""
-    span = _after(rf"{_RUN}[MNO][A-Za-z0-9]{{22,27}}")(match)
-    number = span and match.string[span[0] : match.start()]
-    return span if number and _unbase64(number).isdigit() else None
+    span = _discord_span(match)
+    return span if span and _unbase64(match.string[span[0] : match.start()]).isdigit() else None
 
 
 def _unbase64(text):
@@ -346,8 +367,8 @@ def _bearer(match):
 
 def _openai(match):
     """The span of an sk- key; words joined by hyphens have no long part of letters and digits."""
-    long_part = any(len(part) >= 16 and (_mixed(part) or len(part) >= 40) for part in re.split("[-_]", match[0]))
-    return _varied(match) if long_part else None
+    parts = [part for part in re.split("[-_]", match[0]) if len(part) >= 16]
+    return _varied(match) if any(_mixed(part) or len(part) >= 40 for part in parts) else None
 
 
 def _url_password(match):
@@ -360,159 +381,126 @@ def _url_password(match):
 
 def _dsn(match):
     """The span of the password in `user:password@tcp(host:port)/name`."""
-    value = _compiled("[A-Za-z0-9_.-]:([!-.0-9;-?A-~]{4,64})$").search(match.string[max(0, match.start() - 70) : match.start()])
+    before = match.string[max(0, match.start() - 70) : match.start()]
+    value = _compiled("[A-Za-z0-9_.-]:([!-.0-9;-?A-~]{4,64})$").search(before)
     if not value or not _looks_secret(value[1]):
         return None
     return match.start() - len(value[1]), match.start()
 
 
+_COMMAND_OF = (("-p ", "sshpass|docker login"), ("-p", "sshpass|mysql"), ("-a", "redis-cli"), ("-", "curl"))
+
+
+def _option(match):
+    """The span of a password in an option whose command stands before it in the line."""
+    line = match.string[max(0, match.start() - 300) : match.start()].rpartition("\n")[2]
+    command = next(names for option, names in _COMMAND_OF if match["option"].startswith(option))
+    known = _compiled(rf"(?<![A-Za-z0-9_-])(?:{command})").search(line)
+    return _value_span(match, _looks_secret) if known else None
+
+
 def _command(match):
-    """The span of a password given to a command."""
+    """The span of a password given in words, or in an option that many commands have."""
     return _value_span(match, _looks_random if match[0].startswith("--") else _looks_secret)
 
 
-_GAP = r"[\"']?[ \t]{0,8}(?::=|=>|[:=：])[ \t]{0,8}[\"']?"
-_ARGUMENTS = r"(?:[ \t]{1,4}[!-~]{1,80}){0,10}?[ \t]{1,4}"
-
-# The more specific kind stands higher.
-RULES = tuple(
-    Rule(*row)
-    for row in (
-        (
-            "private-key",
-            ("-----begin ", "---- begin ", "putty-user-key-file-"),
-            r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-            r"|---- BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY ----|PuTTY-User-Key-File-[0-9]: [a-z]",
-            _private_key,
-        ),
-        ("age-key", ("age-secret-key-1",), rf"{_START}AGE-SECRET-KEY-1[A-Z0-9]{{50,64}}{_END}", _varied),
-        ("aws-access-key-id", ("akia",), rf"{_START}AKIA[A-Z0-9]{{16}}{_END}", _varied),
-        ("aws-access-key-id", ("asia", "abia", "acca"), rf"{_START}A(?:SI|BI|CC)A[A-Z0-9]{{16}}{_END}", _mixed_token),
-        (
-            "aws-secret-key",
-            ("aws", "secretaccesskey", "secret access key"),
-            rf"(?i)(?:aws[_ .-]?secret[_ -]?(?:access[_ -]?)?key|secret ?access ?key){_GAP}"
-            r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-            _varied,
-        ),
-        (
-            "github-fine-grained",
-            ("github_pat_",),
-            rf"{_RUN}github_pat_[A-Za-z0-9_]{{50,255}}",
-            _varied,
-        ),
-        ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}", _varied),
-        ("gitlab-pat", ("glpat-",), rf"{_RUN}glpat-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?", _varied),
-        (
-            "gitlab-token",
-            ("gldt-", "glrt-", "glrtr-", "glft-", "glsoat-", "glcbt-", "glptt-", "glagent-", "gloas-", "glimt-"),
-            rf"{_RUN}gl(?:dt|rtr?|ft|soat|cbt|ptt|agent|oas|imt)-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?",
-            _mixed_token,
-        ),
-        ("slack-webhook", ("hooks.slack.com/",), r"hooks\.slack\.com/(?:services|workflows|triggers)/T[A-Za-z0-9/_]{20,120}", _varied),
-        ("slack-token", ("xox", "xapp-"), rf"{_RUN}(?:xox[abeoprs]|xapp)-[A-Za-z0-9.-]{{20,250}}", _mixed_token),
-        ("discord-webhook", ("/api/webhooks/",), r"/api/webhooks/[0-9]{16,20}/[A-Za-z0-9_-]{50,100}", _varied),
-        (
-            "chat-webhook",
-            ("/open-apis/bot/", "oapi.dingtalk.com/robot/send?access_token=", "/cgi-bin/webhook/send?key="),
-            r"/open-apis/bot/(?:v2/)?hook/[A-Za-z0-9-]{30,40}|oapi\.dingtalk\.com/robot/send\?access_token=[0-9a-f]{64}"
-            r"|/cgi-bin/webhook/send\?key=[0-9a-f-]{36}",
-            _varied,
-        ),
-        ("google-api-key", ("aiza",), rf"{_START}AIza[A-Za-z0-9_-]{{35}}{_END}", _varied),
-        ("google-oauth", ("gocspx-",), rf"{_RUN}GOCSPX-[A-Za-z0-9_-]{{24,40}}", _varied),
-        ("google-oauth", ("ya29.",), rf"{_RUN}ya29\.[A-Za-z0-9_-]{{30,600}}", _varied),
-        ("anthropic", ("sk-ant-",), rf"{_RUN}sk-ant-[A-Za-z0-9_-]{{24,200}}", _mixed_token),
-        ("openrouter", ("sk-or-",), rf"{_RUN}sk-or-(?:v[0-9]-)?[A-Za-z0-9]{{32,100}}", _mixed_token),
-        ("openai-key", ("sk-",), rf"{_RUN}sk-[A-Za-z0-9_-]{{20,250}}", _openai),
-        ("huggingface", ("hf_", "api_org_"), rf"{_START}(?:hf|api_org)_[A-Za-z0-9]{{30,40}}{_END}", _varied),
-        (
-            "ai-service-key",
-            ("gsk_", "xai-", "pplx-", "r8_", "tvly-", "nvapi-", "bce-v3/", "fc-"),
-            rf"{_START}(?:gsk_[A-Za-z0-9]{{48,60}}|xai-[A-Za-z0-9]{{70,90}}|pplx-[A-Za-z0-9]{{40,60}}|r8_[A-Za-z0-9]{{36,44}}"
-            r"|tvly-(?:dev-|prod-)?[A-Za-z0-9]{28,40}|nvapi-[A-Za-z0-9_-]{60,70}|fc-[0-9a-f]{32}"
-            rf"|bce-v3/ALTAK-[A-Za-z0-9]{{16,30}}/[0-9a-f]{{40}}){_END}",
-            _mixed_token,
-        ),
-        (
-            "jwt",
-            ("eyj",),
-            rf"{_RUN}eyJ[A-Za-z0-9_-]{{10,2000}}\.ey[A-Za-z0-9_-]{{10,6000}}\.[A-Za-z0-9_-]{{10,1400}}",
-            _varied,
-        ),
-        ("stripe-live", ("sk_live_", "rk_live_"), rf"{_START}[sr]k_live_[A-Za-z0-9]{{16,250}}", _mixed_token),
-        ("stripe-live", ("whsec_",), rf"{_START}whsec_[A-Za-z0-9+/]{{32,64}}", _mixed_token),
-        ("sendgrid", ("sg.",), rf"{_START}SG\.[A-Za-z0-9_-]{{16,32}}\.[A-Za-z0-9_-]{{32,64}}", _mixed_token),
-        ("twilio", ("sk",), rf"{_START}SK[0-9a-f]{{32}}{_END}", _mixed_token),
-        ("mailgun", ("key-",), rf"{_START}key-[0-9a-f]{{32}}{_END}", _mixed_token),
-        ("npm-token", ("npm_",), rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}", _varied),
-        ("pypi-token", ("pypi-age",), rf"{_RUN}pypi-AgE[A-Za-z0-9_-]{{40,1000}}", _varied),
-        ("telegram-bot", (":aa",), rf":AA[A-Za-z0-9_-]{{32,35}}{_END}", _after("(?<![0-9])[0-9]{8,10}")),
-        ("discord-bot", (".",), rf"\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}", _discord),
-        ("digitalocean", ("dop_v1_", "doo_v1_", "dor_v1_"), rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}", _mixed_token),
-        ("shopify", ("shpat_", "shpca_", "shppa_", "shpss_"), rf"{_START}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_END}", _varied),
-        ("hashicorp-vault", ("hvs.", "hvb.", "hvr."), rf"{_RUN}hv[sbr]\.[A-Za-z0-9_-]{{24,300}}", _mixed_token),
-        ("databricks", ("dapi",), rf"{_START}dapi[a-f0-9]{{32}}(?:-[0-9])?{_END}", _mixed_token),
-        ("grafana", ("glsa_", "glc_"), rf"{_START}gl(?:sa_[A-Za-z0-9]{{32}}_[A-Fa-f0-9]{{8}}|c_[A-Za-z0-9+/=]{{32,400}})", _mixed_token),
-        ("linear", ("lin_api_", "lin_oauth_"), rf"{_START}lin_(?:api|oauth)_[A-Za-z0-9]{{40,64}}{_END}", _mixed_token),
-        ("notion", ("ntn_", "secret_"), rf"{_START}(?:ntn_[0-9]{{11}}[A-Za-z0-9]{{35}}|secret_[A-Za-z0-9]{{43}}){_END}", _mixed_token),
-        ("postman", ("pmak-",), rf"{_START}PMAK-[a-f0-9]{{24}}-[a-f0-9]{{34}}{_END}", _mixed_token),
-        (
-            "service-token",
-            (
-                "dckr_pat_", "dckr_oat_", "dp.pt.", "figd_", "sbp_", "sb_secret_", "pscale_", "nfp_", "hrku-", "nrak-",
-                "sntrys_", "sntryu_", "rubygems_", "pul-", "atatt3", "sq0csp-", "lsv2_",
-            ),
-            rf"{_START}(?:dckr_[po]at_[A-Za-z0-9_-]{{27,40}}|dp\.pt\.[A-Za-z0-9]{{40,44}}|figd_[A-Za-z0-9_-]{{38,60}}"
-            r"|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{22,50}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"
-            r"|nfp_[A-Za-z0-9]{36}|HRKU-[A-Za-z0-9_-]{36,70}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,250}"
-            r"|rubygems_[a-f0-9]{48}|pul-[a-f0-9]{40}|ATATT3[A-Za-z0-9_=-]{60,250}|sq0csp-[A-Za-z0-9_-]{43}"
-            rf"|lsv2_(?:pt|sk)_[a-f0-9]{{32}}_[a-f0-9]{{10}}){_END}",
-            _mixed_token,
-        ),
-        ("alibaba-ak", ("ltai",), rf"{_START}LTAI[A-Za-z0-9]{{12,26}}{_END}", _mixed_token),
-        ("tencent-ak", ("akid",), rf"{_START}AKID[A-Za-z0-9]{{28,40}}{_END}", _mixed_token),
-        (
-            "azure-storage",
-            ("accountkey", "sharedaccesskey"),
-            r"(?i)(?:account|sharedaccess)key[ \t]{0,3}=[ \t]{0,3}([A-Za-z0-9+/]{40,90}={1,2})",
-            _varied,
-        ),
-        ("azure-client-secret", ("q~",), rf"Q~[A-Za-z0-9_.~-]{{31,34}}{_END}", _after(rf"{_START}[A-Za-z0-9_~.-]{{3}}[0-9]")),
-        (
-            "url-password",
-            ("://",),
-            r"(?<=[A-Za-z0-9])://[!$-.0-9;=A-Z_a-z~]{0,64}:([!$-+.\-0-9;=A-Z^_a-z{}~:*]{1,128})@(?!sha256:)[A-Za-z0-9$%{\[<]",
-            _url_password,
-        ),
-        ("connection-string", ("@tcp(", "@unix("), r"@(?:tcp|unix)\(", _dsn),
-        ("basic-header", ("basic",), rf"(?i){_START}basic[ \t]{{1,4}}([A-Za-z0-9+/_-]{{8,500}}={{0,2}})", _basic),
-        (
-            "bearer-header",
-            ("bearer", "authorization"),
-            rf"(?i){_START}(?:bearer|authorization[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?(?:bearer|token|apikey|key)?)[ \t]{{1,4}}"
-            r"([A-Za-z0-9._~+/-]{16,1000}={0,2})",
-            _bearer,
-        ),
-        (
-            "command-password",
-            ("sshpass", "mysql", "curl", "redis-cli", "docker login", "identified", "login ", "requirepass",
-             "--pass", "--token", "--secret", "--api"),
-            rf"(?i)(?:sshpass[ \t]{{1,4}}-p[ \t]{{0,4}}|mysql(?:dump|admin)?{_ARGUMENTS}-p|curl{_ARGUMENTS}(?:-u|--user)[ \t=]{{0,4}}"
-            rf"[\"']?[A-Za-z0-9_.@-]{{1,60}}:|redis-cli{_ARGUMENTS}(?:-a|--pass)[ \t]{{1,4}}"
-            rf"|docker login{_ARGUMENTS}-p[ \t]{{1,4}}|identified (?:with [!-~]{{1,40}} )?by[ \t]{{1,4}}|login[ \t]{{1,4}}[!-~]{{1,60}}\s{{1,8}}password[ \t]{{1,4}}"
-            rf"|requirepass[ \t]{{1,4}}|--(?:password|passwd|pass|token|secret|api-?key)[ \t]{{1,4}}){_VALUE}",
-            _command,
-        ),
-        (
-            "password-assignment",
-            (
-                "pass", "pw", "secret", "token", "credential", "key", "_auth", "密码", "密碼", "口令", "密钥", "密鑰",
-                "密匙", "秘钥", "金鑰", "私钥", "令牌", "凭证", "凭据", "憑證", "憑據", "权杖",
-            ),
-            _ASSIGNMENT,
-            _assigned,
-        ),
-    )
+# One row a rule: kind, keywords, pattern, check. The more specific kind stands higher.
+# fmt: off
+_ROWS = (
+    ("private-key", ("-----begin ", "---- begin ", "putty-user-key-file-"),
+     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-[0-9]: [a-z]"
+     r"|---- BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY ----", _private_key),
+    ("age-key", ("age-secret-key-1",), rf"{_START}AGE-SECRET-KEY-1[A-Z0-9]{{50,64}}{_END}", _varied),
+    ("aws-access-key-id", ("akia",), rf"{_START}AKIA[A-Z0-9]{{16}}{_END}", _varied),
+    ("aws-access-key-id", ("asia", "abia", "acca"),
+     rf"{_START}A(?:SI|BI|CC)A[A-Z0-9]{{16}}{_END}", _mixed_token),
+    ("aws-secret-key", ("aws", "secretaccesskey", "secret access key"),
+     r"(?i)(?:aws[_ .-]?secret[_ -]?(?:access[_ -]?)?key|secret ?access ?key)[\"'`*]{0,3}[ \t]{0,8}"
+     r"(?:=>|:?=|[:：|])[ \t]{0,8}[\"'`*]{0,3}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", _varied),
+    ("github-fine-grained", ("github_pat_",), rf"{_RUN}github_pat_[A-Za-z0-9_]{{50,255}}", _varied),
+    ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+     rf"{_START}gh[pousr]_[A-Za-z0-9]{{36,255}}", _varied),
+    ("gitlab-pat", ("glpat-",), rf"{_RUN}glpat-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?", _varied),
+    ("gitlab-token",
+     ("gldt-", "glrt-", "glrtr-", "glft-", "glsoat-", "glcbt-", "glptt-", "glagent-", "gloas-", "glimt-"),
+     rf"{_RUN}gl(?:dt|rtr?|ft|soat|cbt|ptt|agent|oas|imt)-[A-Za-z0-9_-]{{20,300}}(?:\.[a-z0-9.]{{2,20}})?",
+     _mixed_token),
+    ("slack-webhook", ("hooks.slack.com/",),
+     r"hooks\.slack\.com/(?:services|workflows|triggers)/T[A-Za-z0-9/_]{20,120}", _varied),
+    ("slack-token", ("xox", "xapp-"), rf"{_RUN}(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{{20,250}}", _mixed_token),
+    ("discord-webhook", ("/api/webhooks/",), r"/api/webhooks/[0-9]{16,20}/[A-Za-z0-9_-]{50,100}", _varied),
+    ("chat-webhook",
+     ("/open-apis/bot/", "oapi.dingtalk.com/robot/send?access_token=", "/cgi-bin/webhook/send?key="),
+     r"/open-apis/bot/(?:v2/)?hook/[A-Za-z0-9-]{30,40}|oapi\.dingtalk\.com/robot/send\?access_token=[0-9a-f]{64}"
+     r"|/cgi-bin/webhook/send\?key=[0-9a-f-]{36}", _varied),
+    ("google-api-key", ("aiza",), rf"{_START}AIza[A-Za-z0-9_-]{{35}}{_END}", _varied),
+    ("google-oauth", ("gocspx-",), rf"{_RUN}GOCSPX-[A-Za-z0-9_-]{{24,40}}", _varied),
+    ("google-oauth", ("ya29.",), rf"{_RUN}ya29\.[A-Za-z0-9_-]{{30,600}}", _varied),
+    ("anthropic", ("sk-ant-",), rf"{_RUN}sk-ant-[A-Za-z0-9_-]{{24,200}}", _mixed_token),
+    ("openrouter", ("sk-or-",), rf"{_RUN}sk-or-(?:v[0-9]-)?[A-Za-z0-9]{{32,100}}", _mixed_token),
+    ("openai-key", ("sk-",), rf"{_RUN}sk-[A-Za-z0-9_-]{{20,250}}", _openai),
+    ("huggingface", ("hf_", "api_org_"), rf"{_START}(?:hf|api_org)_[A-Za-z0-9]{{30,40}}{_END}", _varied),
+    ("ai-service-key", ("gsk_", "xai-", "pplx-", "r8_", "tvly-", "nvapi-", "bce-v3/", "fc-"),
+     rf"{_START}(?:gsk_[A-Za-z0-9]{{48,60}}|xai-[A-Za-z0-9]{{70,90}}|pplx-[A-Za-z0-9]{{40,60}}|fc-[0-9a-f]{{32}}"
+     r"|r8_[A-Za-z0-9]{36,44}|tvly-(?:dev-|prod-)?[A-Za-z0-9]{28,40}|nvapi-[A-Za-z0-9_-]{60,70}"
+     rf"|bce-v3/ALTAK-[A-Za-z0-9]{{16,30}}/[0-9a-f]{{40}}){_END}", _mixed_token),
+    ("jwt", ("eyj",),
+     rf"{_RUN}eyJ[A-Za-z0-9_-]{{10,2000}}\.ey[A-Za-z0-9_-]{{10,6000}}\.[A-Za-z0-9_-]{{10,1400}}", _varied),
+    ("stripe-live", ("sk_live_", "rk_live_"), rf"{_START}[sr]k_live_[A-Za-z0-9]{{16,250}}", _mixed_token),
+    ("stripe-live", ("whsec_",), rf"{_START}whsec_[A-Za-z0-9+/]{{32,64}}", _mixed_token),
+    ("sendgrid", ("sg.",), rf"{_START}SG\.[A-Za-z0-9_-]{{16,32}}\.[A-Za-z0-9_-]{{32,64}}", _mixed_token),
+    ("twilio", ("sk",), rf"{_START}SK[0-9a-f]{{32}}{_END}", _mixed_token),
+    ("mailgun", ("key-",), rf"{_START}key-[0-9a-f]{{32}}{_END}", _mixed_token),
+    ("npm-token", ("npm_",), rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}", _varied),
+    ("pypi-token", ("pypi-age",), rf"{_RUN}pypi-AgE[A-Za-z0-9_-]{{40,1000}}", _varied),
+    ("telegram-bot", (":aa",), rf":AA[A-Za-z0-9_-]{{32,35}}{_END}", _after("(?<![0-9])[0-9]{8,10}", 8, 10)),
+    ("discord-bot", (".",), rf"\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}{_END}", _discord),
+    ("digitalocean", ("dop_v1_", "doo_v1_", "dor_v1_"),
+     rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}", _mixed_token),
+    ("shopify", ("shpat_", "shpca_", "shppa_", "shpss_"),
+     rf"{_START}shp(?:at|ca|pa|ss)_[a-fA-F0-9]{{32}}{_END}", _varied),
+    ("hashicorp-vault", ("hvs.", "hvb.", "hvr."), rf"{_RUN}hv[sbr]\.[A-Za-z0-9_-]{{24,300}}", _mixed_token),
+    ("databricks", ("dapi",), rf"{_START}dapi[a-f0-9]{{32}}(?:-[0-9])?{_END}", _mixed_token),
+    ("grafana", ("glsa_", "glc_"),
+     rf"{_START}gl(?:sa_[A-Za-z0-9]{{32}}_[A-Fa-f0-9]{{8}}|c_[A-Za-z0-9+/=]{{32,400}})", _mixed_token),
+    ("linear", ("lin_api_", "lin_oauth_"),
+     rf"{_START}lin_(?:api|oauth)_[A-Za-z0-9]{{40,64}}{_END}", _mixed_token),
+    ("notion", ("ntn_", "secret_"),
+     rf"{_START}(?:ntn_[0-9]{{11}}[A-Za-z0-9]{{35}}|secret_[A-Za-z0-9]{{43}}){_END}", _mixed_token),
+    ("postman", ("pmak-",), rf"{_START}PMAK-[a-f0-9]{{24}}-[a-f0-9]{{34}}{_END}", _mixed_token),
+    ("service-token",
+     ("dckr_pat_", "dckr_oat_", "dp.pt.", "figd_", "sbp_", "sb_secret_", "pscale_", "nfp_", "hrku-", "nrak-",
+      "sntrys_", "sntryu_", "rubygems_", "pul-", "atatt3", "sq0csp-", "lsv2_"),
+     rf"{_START}(?:dckr_[po]at_[A-Za-z0-9_-]{{27,40}}|dp\.pt\.[A-Za-z0-9]{{40,44}}|figd_[A-Za-z0-9_-]{{38,60}}"
+     r"|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{22,50}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"
+     r"|nfp_[A-Za-z0-9]{36}|HRKU-[A-Za-z0-9_-]{36,70}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,250}"
+     r"|rubygems_[a-f0-9]{48}|pul-[a-f0-9]{40}|ATATT3[A-Za-z0-9_=-]{60,250}|sq0csp-[A-Za-z0-9_-]{43}"
+     rf"|lsv2_(?:pt|sk)_[a-f0-9]{{32}}_[a-f0-9]{{10}}){_END}", _mixed_token),
+    ("alibaba-ak", ("ltai",), rf"{_START}LTAI[A-Za-z0-9]{{12,26}}{_END}", _mixed_token),
+    ("tencent-ak", ("akid",), rf"{_START}AKID[A-Za-z0-9]{{28,40}}{_END}", _mixed_token),
+    ("azure-storage", ("accountkey", "sharedaccesskey"),
+     r"(?i)(?:account|sharedaccess)key[ \t]{0,3}=[ \t]{0,3}([A-Za-z0-9+/]{40,90}={1,2})", _varied),
+    ("azure-client-secret", ("q~",), rf"(?<=[0-9])Q~[A-Za-z0-9_.~-]{{31,34}}{_END}",
+     _after(rf"{_START}[A-Za-z0-9_~.-]{{3}}[0-9]", 4, 4)),
+    ("url-password", ("://",),
+     r"(?<=[A-Za-z0-9])://[!$-.0-9;=A-Z_a-z~]{0,64}:([!$-+.\-0-9;=A-Z^_a-z{}~:*]{1,128})@(?!sha256:)[A-Za-z0-9$%{\[<]",
+     _url_password),
+    ("connection-string", ("@tcp(", "@unix("), r"@(?:tcp|unix)\(", _dsn),
+    ("basic-header", ("basic",), rf"(?i){_START}basic[ \t]{{1,4}}([A-Za-z0-9+/_-]{{8,500}}={{0,2}})", _basic),
+    ("bearer-header", ("bearer", "authorization"),
+     rf"(?i){_START}(?:bearer|authorization[\"']?[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?"
+     r"(?:bearer|token|apikey|key)?)[ \t]{1,4}([A-Za-z0-9._~+/-]{16,1000}={0,2})", _bearer),
+    ("command-password", (" -p", " -u", " --user", " -a "),
+     rf" (?P<option>-p {{0,4}}|(?:-u|--user)[ =]{{0,4}}[\"']?[A-Za-z0-9_.@-]{{1,60}}:|-a {{1,4}}){_VALUE}",
+     _option),
+    ("command-password", ("identified", "login ", "requirepass", "--pass", "--token", "--secret", "--api"),
+     r"(?i)(?:identified (?:with [!-~]{1,40} )?by|login[ \t]{1,4}[!-~]{1,60}\s{1,8}password|requirepass"
+     rf"|--(?:password|passwd|pass|token|secret|api-?key))[ \t]{{1,4}}{_VALUE}", _command),
+    ("password-assignment",
+     ("pass", "pw", "secret", "token", "credential", "key", "_auth", "密码", "密碼", "口令", "密钥", "密鑰",
+      "密匙", "秘钥", "秘鑰", "金鑰", "金钥", "私钥", "私鑰", "令牌", "凭证", "凭据", "憑證", "憑據", "权杖"),
+     _ASSIGNMENT, _assigned),
 )
+# fmt: on
+RULES = tuple(Rule(*row) for row in _ROWS)
 KINDS = tuple(dict.fromkeys(rule.kind for rule in RULES))

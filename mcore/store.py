@@ -39,8 +39,8 @@ _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
 )
-# Weight of title, labels, names and body in BM25; a title word says more than a body word.
-WEIGHTS = (3.0, 2.0, 0.5, 1.0)
+# Weight of title, labels, body and names in BM25; a title word says more than a body word.
+WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
 
 
@@ -134,7 +134,7 @@ class Store:
     def insert(self, row):
         """Adds one card and returns its id."""
         cursor = self.connection.execute(
-            "INSERT INTO cards_fts (rowid, title, labels, names, body) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)",
             (row.doc, *columns(row.title, row.labels, row.body)),
         )
         values = row._replace(doc=cursor.lastrowid)[: len(_CARD_COLUMNS)]
@@ -485,7 +485,7 @@ def guarded(path):
 
 
 # What SQLite says of a damaged file; some arrive as OperationalError.
-_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "could not decode", "tokenizer", "vtable constructor",
+_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "could not decode", "tokenizer", "file format", "vtable constructor",
            "encrypted", "missing from index", "schema")
 
 

@@ -46,9 +46,9 @@ _WIDE_SIGNS = (
 )
 _DATA_URI = r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{200,}"
 
-# Words with their joints; which of them are identifiers with inner structure is told word by word,
-# so that a word of a million letters is looked at once.
-_WORD = re.compile(r"[A-Za-z0-9_\-]+")
+# Words with their joints, plain ones (`word`, `Word`) left out: four of five are. Anchored at a word's
+# start, so that a word of a million letters is looked at once.
+_WORD = re.compile(r"\b(?![A-Z]?[a-z]+(?![\w\-]))[A-Za-z0-9_\-]+", re.A)
 _MAX_IDENTIFIER = 80  # characters; longer ones are data
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _JOINT = re.compile(r"[_\-]")
@@ -57,7 +57,82 @@ _JOINTS = re.compile(r"[_\-./]+")
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
 MAX_WORD = 200  # characters of one query word; the longest real identifiers have under 100
 
-Columns = namedtuple("Columns", "title labels names body")
+_COLUMN_END = "\x1f"  # the unit separator: no word holds one
+
+Columns = namedtuple("Columns", "title labels body names")
+Columns.__doc__ = "The four FTS5 columns of one card, cut and ready to store."
+
+
+def normalize(text):
+    """`text` as both sides of the search see it: NFKC, no invisible characters, case folded."""
+    return _clean(text).casefold()
+
+
+def _clean(text):
+    """NFKC without invisible or unstorable characters; letter case kept."""
+    if text.isascii():
+        return text.replace("\x00", " ")
+    if re.search(_ODD, text):
+        text = re.sub(_UNBINDABLE, " ", re.sub(_HIDDEN, "", text))
+    text = re.sub(_WIDE_SIGNS, " ", text)
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    return text
+
+
+def split_bigrams(text):
+    """Normalized text cut at script borders, every unspaced run into pairs; words stay whole.
+
+    A run gives its overlapping pairs and its last character alone: `阿里云` -> `阿里 里云 云`.
+    """
+    if text.isascii():
+        return text
+    pieces = _RUN.split(text)  # other text and runs in turn
+    pieces[1::2] = [" ".join(map(add, run, run[1:] + " ")) for run in pieces[1::2]]
+    text = " ".join(pieces)
+    return re.sub(_BORDER, " ", text) if re.search(_SPACED_FOREIGN, text) else text
+
+
+def identifier_parts(text):
+    """The hidden words of a text's identifiers: sub-words, and the form without its joints.
+
+    `getUserName` gives `get user name`; `ecs-prod` gives `ecsprod`; each identifier once, in order.
+    What FTS5 cuts out of the text itself (`ecs`, `prod`) is not repeated.
+    """
+    words = dict.fromkeys(_WORD.findall(text))
+    if len(_word_forms) > _MAX_CACHED:
+        _word_forms.clear()
+    return list(dict.fromkeys(form for forms in map(_word_forms.__getitem__, words) if forms for form in forms))
+
+
+class _WordForms(dict):
+    """word -> its further forms. Cached: the same words come again in card after card."""
+
+    def __missing__(self, word):
+        forms = self[word] = _forms(word)
+        return forms
+
+
+_word_forms = _WordForms()
+_MAX_CACHED = 100_000
+
+
+def _forms(word):
+    """The joined form and the sub-words of one word, as far as they say something new."""
+    if len(word) > _MAX_IDENTIFIER:
+        return ()
+    pieces = [piece for piece in _JOINT.split(word) if piece]
+    forms = ["".join(pieces).casefold()] if len(pieces) > 1 else []
+    if not (word.islower() or word.isupper() or word.isdigit()):
+        humps = [h for piece in pieces for h in _HUMP.findall(piece)]
+        if len(humps) > len(pieces):
+            forms.append(" ".join(humps).casefold())
+    return tuple(forms)
+
+
+_COLUMN_END = "\x1f"  # the unit separator: no word holds one
+
+Columns = namedtuple("Columns", "title labels body names")
 Columns.__doc__ = "The four FTS5 columns of one card, cut and ready to store."
 
 
@@ -117,14 +192,9 @@ def columns(title, labels, body):
     """The FTS5 columns of a card from its title, its label text and its body."""
     if ";base64," in body:
         body = re.sub(_DATA_URI, r"\1", body)
-    title, labels, body = _clean(title), _clean(labels), _clean(body)
-    names = identifier_parts(f"{title}\n{labels}\n{body}")
-    return Columns(
-        split_bigrams(title.casefold()),
-        split_bigrams(labels.casefold()),
-        " ".join(names),
-        split_bigrams(body.casefold()),
-    )
+    text = _clean(_COLUMN_END.join(part.replace(_COLUMN_END, " ") for part in (title, labels, body)))
+    names = identifier_parts(text)
+    return Columns(*split_bigrams(text.casefold()).split(_COLUMN_END, 2), " ".join(names))
 
 
 Term = namedtuple("Term", "text phrases prefixable parts")

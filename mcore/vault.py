@@ -183,19 +183,28 @@ def read_bytes(path, max_bytes):
         if error.errno == errno.ELOOP:
             raise CardError("is a link") from None
         raise CardError(f"cannot be opened: {error.strerror}") from None
-    with open(fd, "rb", buffering=0) as handle:
+    try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             raise CardError("not a regular file")
         if info.st_size > max_bytes:
-            raise CardError(
-                f"larger than {max_bytes} bytes", hint="raise max_card_bytes in config.json to read it"
-            )
-        try:
-            data = handle.read(max_bytes + 1)
-        except OSError as error:
-            raise CardError(f"cannot be read: {error.strerror}") from None
+            raise CardError(f"larger than {max_bytes} bytes", hint="raise max_card_bytes in config.json to read it")
+        data = _read_all(fd, info.st_size)
+    except OSError as error:
+        raise CardError(f"cannot be read: {error.strerror}") from None
+    finally:
+        os.close(fd)
     return data, Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+
+def _read_all(fd, size):
+    """All bytes of an open file; its size is a first guess, since it may be growing."""
+    data = os.read(fd, size + 1)
+    more = data
+    while more:
+        more = os.read(fd, 1 << 20)
+        data += more
+    return data
 
 
 def stamp_of(path):

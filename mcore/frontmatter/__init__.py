@@ -14,7 +14,7 @@ The choices, where YAML's own rules would lose what the writer meant:
 
 from collections import namedtuple
 
-from mcore.frontmatter import tomlread, yamlread
+from mcore.frontmatter import flat, tomlread, yamlread
 from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import whole_characters
 from mcore.frontmatter.values import boolean, lookup, number, searchable, tags, text_list, timestamp
@@ -63,6 +63,11 @@ def split(text):
 
 def parse(text):
     """The fields and the body of a note's decoded text, as a `Document`."""
+    if text.startswith("---\n"):
+        end = text.find("\n---\n", 3)
+        fields = flat.read(text, 4, end + 1) if end > 0 else None
+        if fields is not None:
+            return Document(fields, text[_AFTER.match(text, end + 4).end() :], "yaml", [])
     place = _locate(text)
     body = text[place.body_start :]
     if place.style is None:

@@ -35,8 +35,8 @@ def _headline(result):
     """What was found and how sure it is; for an empty answer what was searched and what to try."""
     count, n = len(result.hits), result.searched
     if result.hits:
-        return f"{count} hit{'s' * (count != 1)} ({_TIER_WORDS[result.matched]}) in {n} cards"
-    lines = [f"Nothing found in {n} cards ({result.freshness.unreadable} card files could not be read)."]
+        return f"{_count(count, 'hit')} ({_TIER_WORDS[result.matched]}) in {_count(n, 'card')}"
+    lines = [f"Nothing found in {_count(n, 'card')} ({result.freshness.unreadable} card files could not be read)."]
     for name, hits in result.hidden.items():
         lines.append(f"The filter {name.replace('_', ' ')} hides {hits} hit{'s' * (hits != 1)}: try again without it.")
     if result.nearest:
@@ -46,6 +46,10 @@ def _headline(result):
     elif not result.hidden:
         lines.append("Try fewer or other words: names, identifiers, the other language.")
     return "\n".join(lines)
+
+
+def _count(n, thing):
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
 
 
 def _notes(warnings):
