@@ -67,9 +67,14 @@ class App:
     def db_path(self):
         """The index in force. When the default one belongs to another vault, this vault has its own."""
         path = self.settings.db.path
-        if self.settings.db.origin != "default" or not self._owned_by_other(path):
+        if self.settings.db.origin != "default":
             return path
-        return self._own_path()
+        owner = self._owner(path)
+        if owner in (None, self._real_vault()):
+            return path
+        # Its own index counts also while the other vault is away (a drive that is not mounted).
+        own = self._own_path()
+        return own if os.path.isdir(owner) or os.path.isfile(own) else path
 
     def rebuild_path(self):
         """Where a rebuild goes: an index named by the caller may be taken over from another vault."""
@@ -85,13 +90,16 @@ class App:
         """Opens the index after making sure that it belongs to this vault."""
         from mcore.store import open_store
 
-        path = self.settings.db.path
+        path, default = self.settings.db.path, self.settings.db.origin == "default"
         store = open_store(path)
+        if default and store.vault() not in (None, self._real_vault()) and os.path.isfile(self._own_path()):
+            store.close()
+            return open_store(self._own_path())
         owner = self._claim(store)
         if owner == self._real_vault():
             return store
         store.close()
-        if self.settings.db.origin == "default":
+        if default:
             return open_store(self._own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
@@ -116,10 +124,11 @@ class App:
                 store.set_vault(self._real_vault())
             return store.vault()
 
-    def _owned_by_other(self, path):
-        """Whether an index was made for another vault that still exists."""
+    @staticmethod
+    def _owner(path):
+        """The vault that an index was made for, or None when it has none or cannot be read."""
         if not os.path.isfile(path) or not os.path.getsize(path):
-            return False
+            return None
         from contextlib import closing
 
         from mcore.errors import StoreError
@@ -127,10 +136,9 @@ class App:
 
         try:
             with closing(open_store(path)) as store:
-                owner = store.vault()
+                return store.vault()
         except StoreError:
-            return False
-        return owner is not None and owner != self._real_vault() and os.path.isdir(owner)
+            return None
 
     def _real_vault(self):
         return os.path.realpath(self.settings.vault.path)

@@ -27,6 +27,11 @@ CARD_SUFFIXES = (".md", ".markdown", ".mdc", ".mdx", ".MD")
 # notes have neither a frontmatter title nor an H1 and one of these names).
 GENERIC_STEMS = {"readme", "index", "_index", "skill", "claude", "agents", "memory"}
 
+# A title stands in every hit, so it has to end somewhere: a heading may be the first line of a text
+# without line ends, frontmatter may hold anything.
+MAX_TITLE_CHARS = 10_000
+MAX_HEADING_CHARS = 300
+
 # 255 bytes is the limit of most file systems; ecryptfs allows 143, and "-12345.md" must still fit.
 MAX_STEM_BYTES = 130
 
@@ -124,7 +129,10 @@ _SETEXT = re.compile(r" {0,3}=+[ \t]*$")
 
 
 def first_heading(body, limit=200):
-    """The first level-1 heading outside code fences among the first `limit` lines, or ""."""
+    """The first level-1 heading outside code fences among the first `limit` lines, or "".
+
+    At most MAX_HEADING_CHARS of it.
+    """
     fence, before = None, ""
     for number, line in enumerate(body.split("\n")):
         if number >= limit:
@@ -140,9 +148,9 @@ def first_heading(body, limit=200):
         start = _H1.match(line)
         heading = _heading_text(line[start.end() :]) if start else ""
         if heading:
-            return heading
+            return heading[:MAX_HEADING_CHARS]
         if _SETEXT.match(line) and before.strip() and not before.startswith("    "):
-            return before.strip()
+            return before.strip()[:MAX_HEADING_CHARS]
         before = line
     return ""
 

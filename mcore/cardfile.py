@@ -1,7 +1,7 @@
 """The text of a card file -> Card, and back. Pure: no disk, no SQL, no clock."""
 
 from mcore import frontmatter
-from mcore.card import Card, first_heading, folder_kind, name_key, os_stem, path_title
+from mcore.card import MAX_TITLE_CHARS, Card, first_heading, folder_kind, name_key, os_stem, path_title
 
 
 def read_card(rel_path, text):
@@ -22,7 +22,7 @@ def read_card(rel_path, text):
                 return value
         return ""
 
-    title = line("title") or one_line(first_heading(document.body)) or path_title(rel_path)
+    title = line("title")[:MAX_TITLE_CHARS] or one_line(first_heading(document.body)) or path_title(rel_path)
     tags = frontmatter.tags(fields)
     aliases = frontmatter.text_list(by_name.get("aliases") or by_name.get("alias"))
     return Card(

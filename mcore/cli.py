@@ -153,7 +153,12 @@ def _parser(operation):
 
     class Parser(argparse.ArgumentParser):
         def error(self, message):
-            raise UsageError(f"memory {operation.name}: {message}", hint=f"memory {operation.name} --help shows its arguments")
+            hint = f"memory {operation.name} --help shows its arguments"
+            if "expected one argument" in message:
+                hint += "; a value that begins with a dash is given as --name=VALUE"
+            elif "required" in message or "unrecognized arguments: -" in message:
+                hint += "; words that begin with a dash come after --"
+            raise UsageError(f"{operation.name}: {message}", hint=hint)
 
         def _print_message(self, message, file=None):
             if message:

@@ -16,7 +16,7 @@ from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
 from mcore.render import scrub
-from mcore.store import Row, open_store, salvage
+from mcore.store import Row, is_sane_id, open_store, salvage
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 CHANGE_TIME_IS_TRUE = os.name == "posix"
@@ -233,10 +233,11 @@ class Indexer:
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
-        known = store.ids()
+        known = {path: id for path, id in store.ids().items() if is_sane_id(id)}
         if not known:
             return {}
-        same = {path: known[path] for path, stamp, _ in store.each_stamp() if scan.files.get(path) == stamp}
+        stamps = store.each_stamp()
+        same = {path: known[path] for path, stamp, _ in stamps if path in known and scan.files.get(path) == stamp}
         digests = {}
         for path in scan.files:
             if path not in same:
@@ -258,8 +259,8 @@ class Indexer:
     # ---- the files behind hits -------------------------------------------------------------------
 
     def is_there(self, name):
-        """Whether a card's file (its name below the vault) still exists."""
-        return vault.stamp_of(vault.file_path(self.root, name)) is not None
+        """Whether a card's file (its name below the vault) still exists, inside the vault."""
+        return vault.is_walked(self.root, name, self.settings.ignore)
 
     def body(self, rel_path, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
@@ -291,7 +292,8 @@ class Indexer:
             else:
                 unchanged += 1
         unreadable = store.known_unreadable()
-        new = [path for path, stamp in unseen.items() if path not in unreadable or unreadable[path][1] != stamp]
+        # `index` tries an unreadable file again: what stood in the way (a limit, a right) leaves no mark on it.
+        new = [p for p, stamp in unseen.items() if thorough or p not in unreadable or unreadable[p][1] != stamp]
         new.sort(key=lambda path: -scan.files[path].mtime_ns)
         gone = [path for path in unreadable if path not in scan.files and not path.startswith(unread)]
         if removed and not scan.files and not vault.is_scannable(self.root):
@@ -335,7 +337,10 @@ class Indexer:
             data, stamp = vault.read_bytes(path, self.settings.max_card_bytes)
             text, remark = vault.decode(data)
         except CardError as error:
-            return _Prepared(rel_path, None, error.message, stamp or vault.Stamp(0, 0, 0, 0))
+            stamp = stamp or vault.Stamp(0, 0, 0, 0)
+            if is_racy(stamp, now):
+                stamp = stamp._replace(ctime_ns=0)  # differs from the file's, so that it is tried again
+            return _Prepared(rel_path, None, error.message, stamp)
         card = read_card(rel_path, text)
         raw = scan.raw_names.get(rel_path) if scan else None
         row = Row(
@@ -375,7 +380,7 @@ class Indexer:
         with store.writing(wait) if wait is not None else store.writing():
             if store.vault() is None:
                 store.set_vault(os.path.realpath(self.root))
-            removed = [path for path in removed if vault.stamp_of(self._real_path(path, None)) is None]
+            removed = [path for path in removed if not vault.is_walked(self.root, path, self.settings.ignore)]
             readable = [p for p in prepared if p.row]
             failed = [p for p in prepared if not p.row]
             before = store.hashes([p.rel_path for p in prepared] + removed)
@@ -414,8 +419,12 @@ class Indexer:
 
 
 def is_racy(stamp, read_ns):
-    """Whether a file changed so shortly before it was read that its stamp may hide a later edit."""
-    return max(stamp.mtime_ns, stamp.ctime_ns) > read_ns - RACY_NS
+    """Whether a file changed so shortly before it was read that its stamp may hide a later edit.
+
+    A modification time far in the future was set by hand and tells nothing.
+    """
+    since = read_ns - RACY_NS
+    return stamp.ctime_ns > since or since < stamp.mtime_ns < read_ns + RACY_NS
 
 
 def _storable(text):
@@ -427,25 +436,25 @@ def _assign_ids(digests, old, removed):
     """rel_path -> the id it keeps, for files with new content or a new name.
 
     `digests` maps the files' paths to their content hashes, `old` the replaced or removed index rows'
-    paths to (id, content_hash), `removed` the old paths that no file has any more. A file takes the id
-    of the removed card with its content (a move); a file whose path was indexed takes the id of
-    any old card with its content (a swap, a move onto another card), else its own.
+    paths to (id, content_hash), `removed` the old paths that no file has any more. A file with its old
+    content keeps its id; any other takes that of a removed card with its content (a move); if its path
+    was indexed, that of any old card with its content (a swap), else its own.
     """
-    by_digest = {}
-    for path in sorted(old, key=lambda path: path not in removed):
-        id, digest = old[path]
-        by_digest.setdefault(digest, []).append((path, id))
-    ids, taken = {}, set()
-    for path, digest in digests.items():
-        for other, id in by_digest.get(digest, ()):
-            if id not in taken and (other in removed or path in old):
-                ids[path] = id
-                taken.add(id)
-                break
+    ids = {path: old[path][0] for path, digest in digests.items() if path in old and old[path][1] == digest}
+    kept = set(ids)
+    moved, replaced = {}, {}  # content -> the ids to give away, last path first; equal files keep their order
+    for path in sorted(old, reverse=True):
+        if path not in kept:
+            id, digest = old[path]
+            (moved if path in removed else replaced).setdefault(digest, []).append(id)
+    for path in sorted(digests):
+        pool = moved.get(digests[path]) or (path in old and replaced.get(digests[path]))
+        if pool and path not in kept:
+            ids[path] = pool.pop()
+    taken = set(ids.values())
     for path in digests:
         if path not in ids and path in old and old[path][0] not in taken:
             ids[path] = old[path][0]
-            taken.add(old[path][0])
     return ids
 
 

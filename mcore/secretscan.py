@@ -92,13 +92,14 @@ _PLACEHOLDER = (
     r"xxx|\*\*\*|\.\.\.|____|example|sample|placeholder|redacted|replace|insert|dummy|foo_?bar|change[-_]?(?:me|it)"
     r"|your|1234567890|0123456789|passw(?:or)?d|secret|token|api[-_]?key|credential|user_?name"
 )
+_WORD = r"(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)?\d{0,6}"
 _NO_SECRET = "(?i)" + "|".join(
     (
         # a name for a placeholder: mykey1, db_pass2
         r"(?:(?:my|the|some|new|old|db|root|test|user)[-_]?)?(?:pass|key|pwd)[-_]?\d*$",
         # variables, templates, paths, addresses, colours, a public 0x address
-        r"[~<{\[(^]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|\$[a-z_{(]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws",
-        r"#[0-9a-f]{3,8}$",
+        r"[~<{\[(]|\^[\[(]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws|#[0-9a-f]{3,8}$",
+        r"(?-i:\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*(?:[A-Z][a-z0-9]+)*)(?:[-:.\[].*)?$)",
         r".*(?:\$[{(]|\{\{|\}\}|://|%\()|[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$",
         # files
         r"[\w./@+-]*\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg)$",
@@ -115,7 +116,7 @@ _NO_SECRET = "(?i)" + "|".join(
         r"\d{4}-\d\d(?:-\d\d|$)|[\d.,_]+(?:ms|[smhdwkbx]|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?)$",
         r"[\d.,_]+(?:[kmgt]i?b|px|tokens?|chars?|bytes?|bits?|words?|digits?)$",
         # words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1
-        r"(?:[A-Za-z]*\d{0,6}[-_./:]+)+[A-Za-z]*\d{0,6}$",
+        rf"(?-i:(?:{_WORD}[-_./:]+)+{_WORD}$)",
     )
 )
 # Where the class of character changes; a capital that begins a word is no change.
@@ -177,7 +178,7 @@ _ASSIGNMENT = (
     rf"(?:{_SPACE}?[（(][^()（）\n]{{0,24}}[)）]| for [!-~]{{1,30}}|如下)?{_CLOSE}{_SPACE}{{0,8}}"
     rf"(?:(?P<sep>(?::{_SPACE}{{0,3}}(?:str|&str|string|bytes){_SPACE}{{0,3}})?(?::?=(?![=~>])|=>|[:：＝](?!:))|[|,>])"
     r"|(?P<said>(?:[设設改换換]|[设設]置|修改|重置|更新|更改)?[为為成是][:：]?|(?<= )is |(?=`)))"
-    rf"[*_]{{0,3}}{_SPACE}{{0,8}}(?P<line>\r?\n[ \t>]{{0,8}})?[*_]{{0,3}}"
+    rf"(?:\*\*|__)?{_SPACE}{{0,8}}(?P<line>\r?\n[ \t>]{{0,8}})?(?:\*{{1,3}}|__)?"
     # "账号/密码：root / value" names the account first.
     rf"(?(pair)(?:[!-.0-9:-~]{{1,40}}(?:{_SPACE}?[/／、，]{_SPACE}?|{_SPACE}))?){_VALUE}"
 )
@@ -242,7 +243,7 @@ def _value_span(match, looks):
 def _bare_value(value):
     """An unquoted value without the next query parameter and the punctuation after it."""
     if "&" in value or "%" in value:
-        value = _compiled(r"&[A-Za-z_.-]{1,40}=?$|%(?:2[0267]|0[AD]).*").sub("", value)
+        value = _compiled(r"&[A-Za-z_.-]{1,40}=+$|%(?:2[0267]|0[AD]).*").sub("", value)
     value = value.rstrip(".,:?)]}")
     return value[:-2].rstrip(".,:?)]}") if value.endswith(("**", "__")) else value
 

@@ -62,9 +62,10 @@ def _find(store, id, path):
             raise NotFound(f"there is no card with the id {id}", "ids are the ones search returned", "search again")
         return detail
     wanted = path.replace("\\", "/").removeprefix("./")
-    detail = store.by_path(wanted) if "\0" not in wanted else None
-    if detail:
-        return detail
+    for name in (path, wanted):
+        detail = store.by_path(name) if "\0" not in name else None
+        if detail:
+            return detail
     paths = store.paths()
     key = name_key(wanted)
     for candidate in paths:

@@ -10,6 +10,7 @@ from collections import namedtuple
 from contextlib import contextmanager
 
 from mcore import schema
+from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
 from mcore.tokenize import columns
 from mcore.vault import Stamp
@@ -268,9 +269,9 @@ class Store:
     # ---- rebuilding ------------------------------------------------------------------------------
 
     def last_id(self):
-        """The largest id ever given to a card."""
+        """The largest id ever given to a card; 0 when damage has made it absurd."""
         rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
-        return rows[0][0] if rows else 0
+        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
 
     def start_ids_after(self, last):
         self.connection.execute("DELETE FROM sqlite_sequence WHERE name = 'cards'")
@@ -358,6 +359,8 @@ def open_store(path, wait=BUSY_SECONDS):
 
 def _prepare_place(path):
     """Makes the folder (0700) and an empty file (0600) so that nobody else can read the index."""
+    if path.casefold().endswith(CARD_SUFFIXES):
+        raise SetupError(f"cannot use {path} as the index", "it has the name of a card", "choose another file with --db")
     folder = os.path.dirname(path)
     try:
         if not os.path.isdir(folder):
@@ -438,6 +441,11 @@ def _statements(script):
     return [s for s in script.split(";\n") if s.strip()]
 
 
+def is_sane_id(value):
+    """Whether a stored number may be an id (or a count); after the largest one SQLite could give no more."""
+    return isinstance(value, int) and 0 < value < 1 << 53
+
+
 def salvage(path):
     """(old ids, reading counts) that can still be read from a damaged or older index.
 
@@ -459,7 +467,7 @@ def salvage(path):
     ):
         try:
             for row in connection.execute(sql):
-                if isinstance(row[0], str) and isinstance(row[1], int) and isinstance(row[2], (str, bytes)):
+                if isinstance(row[0], str) and is_sane_id(row[1]) and isinstance(row[2], (str, bytes)):
                     found.append(row)
         except (sqlite3.Error, UnicodeDecodeError):
             continue

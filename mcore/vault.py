@@ -12,6 +12,7 @@ import re
 import stat
 from collections import namedtuple
 from contextlib import contextmanager
+from functools import lru_cache
 
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import CardError, SetupError
@@ -43,6 +44,7 @@ real one. `unread` are the folders (as rel_path + "/", "" for the vault) that co
 of their cards nothing is known.
 """
 
+_MAX_INT = (1 << 63) - 1
 _SUFFIXES_FOLDED = tuple({suffix.casefold() for suffix in CARD_SUFFIXES})
 
 
@@ -66,8 +68,7 @@ def scan(root, ignore=(), name_ignored=False):
     inside ignored folders are named as skipped too (a search does not need them).
     """
     files, skipped, raw_names, unread = {}, [], {}, []
-    folders = _pattern(list(IGNORED_FOLDERS) + list(ignore))
-    names = _pattern(list(IGNORED_FILES) + list(ignore))
+    folders, names = _pattern((*IGNORED_FOLDERS, *ignore)), _pattern((*IGNORED_FILES, *ignore))
     stack = [("", root)]
     while stack:
         prefix, path = stack.pop()
@@ -109,7 +110,9 @@ def scan(root, ignore=(), name_ignored=False):
                             skipped.append(Skipped(shown, "its name is not valid UTF-8 and reads like another's"))
                             continue
                         raw_names[shown] = rel
-                    files[shown] = Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+                    elif raw_names and raw_names.pop(rel, None):
+                        skipped.append(Skipped(rel, "its name is not valid UTF-8 and reads like another's"))
+                    files[shown] = _stamp(info)
                 elif stat.S_ISLNK(info.st_mode):
                     skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
                 else:
@@ -118,6 +121,7 @@ def scan(root, ignore=(), name_ignored=False):
     return Scan(files, skipped, raw_names, unread)
 
 
+@lru_cache(maxsize=8)
 def _pattern(globs):
     """A predicate: does a name match one of the shell patterns?"""
     return re.compile("|".join(fnmatch.translate(g) for g in globs)).match
@@ -194,7 +198,7 @@ def read_bytes(path, max_bytes):
         raise CardError(f"cannot be read: {error.strerror}") from None
     finally:
         os.close(fd)
-    return data, Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    return data, _stamp(info)
 
 
 def _read_all(fd, size):
@@ -215,7 +219,35 @@ def stamp_of(path):
         return None
     if not stat.S_ISREG(info.st_mode):
         return None
-    return Stamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+    return _stamp(info)
+
+
+def _stamp(info):
+    """The Stamp of a stat result, in numbers that SQLite holds: years after 2262 count as 2262, and of an
+    inode number (128 bits on some Windows disks) the lower 63 bits are kept."""
+    mtime, ctime, inode = info.st_mtime_ns, info.st_ctime_ns, info.st_ino
+    if mtime > _MAX_INT or ctime > _MAX_INT or inode > _MAX_INT:
+        mtime, ctime, inode = min(mtime, _MAX_INT), min(ctime, _MAX_INT), inode & _MAX_INT
+    return Stamp(info.st_size, mtime, ctime, inode)
+
+
+def is_walked(root, name, ignore=()):
+    """Whether a walk would come upon a card file: it is there, and no folder on the way is a link or
+    on the ignore list. `name` is its real name below the root."""
+    path, parts = root, name.split("/")
+    folders, names = _pattern((*IGNORED_FOLDERS, *ignore)), _pattern((*IGNORED_FILES, *ignore))
+    for at, part in enumerate(parts[:-1], 1):
+        path = os.path.join(path, part)
+        try:
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                return False
+        except (OSError, ValueError):
+            return False
+        if folders(part) or (ignore and folders("/".join(parts[:at]))):
+            return False
+    if names(parts[-1]) or (ignore and names(name)):
+        return False
+    return stamp_of(file_path(root, name)) is not None
 
 
 def decode(data):
