@@ -11,6 +11,7 @@ pure text (no disk, no SQL, no clock)
     secretscan    kind and span of a credential, never its text
     cardfile      text of a card file <-> Card
     render        result tuple -> dict -> JSON; text that cannot drive a terminal
+    quality       how good ranked answers are, what got worse between two measurements
     jsonrpc       one line in, one line out, no I/O
     operation     one record per operation -> checked arguments, JSON schema
     schema        the SQL tables with a comment per column
@@ -25,6 +26,7 @@ work (the rules)
     capture       write one card, index that card
     show          find one card, read its file, cut a page
     stats         totals and paths
+    benchmark     a truth file measured, compared with a baseline, drafted
     connect       the command that starts this program; a client's change; the session hook
 wiring
     app           opens paths, store once; every operation gets it

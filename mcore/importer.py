@@ -16,14 +16,14 @@ from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
 from mcore.render import scrub
-from mcore.store import Row, is_sane_id, open_store, salvage
+from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, salvage
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 CHANGE_TIME_IS_TRUE = os.name == "posix"
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
 DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
-PREPARE_SHARE = 0.5  # of a search's budget goes to reading, the rest to writing
+PIECE_SECONDS = 0.25  # of reading go into one transaction of a search's refresh; writing takes about as long
 
 Report = namedtuple("Report", "added updated moved removed unchanged total skipped seconds warnings")
 Report.__doc__ = "What an index run did: counts of cards, `skipped` files with reasons, wall `seconds`."
@@ -84,21 +84,27 @@ class Indexer:
         checked = len(changes.scan.files)
         if not todo and not changes.removed and not changes.unreadable_gone:
             return Freshness(checked, 0, 0, store.count_unreadable())
-        deadline = time.monotonic() + budget * PREPARE_SHARE
-        prepared = self._prepare_until(todo, changes.scan, deadline)
-        left = len(todo) - len(prepared)
-        # A card may have moved to a file not read yet: then its removal waits, so that its id lives.
-        removed = changes.removed if not left else []
-        try:
-            wait = min(SEARCH_WAIT_SECONDS, max(budget, 0.05))
-            counts = self._apply(store, prepared, removed, changes.unreadable_gone, wait)
-        except StoreError as error:  # in use, or its disk is full or read only: the answer says what it lacks
-            if not isinstance(error, StoreBusy) and (isinstance(error, StoreDamaged) or not store.total()):
-                raise
-            stale = left + len(changes.removed) + self._differing(store, prepared)
-            return Freshness(checked, 0, stale, store.count_unreadable())
-        changed = counts["added"] + counts["updated"] + counts["moved"] + counts["removed"]
-        stale = left + (len(changes.removed) if left else 0)
+        deadline = time.monotonic() + budget
+        wait = min(SEARCH_WAIT_SECONDS, max(budget, 0.05))
+        changed, moved, at = 0, 0, 0
+        while True:
+            prepared = self._prepare_until(todo[at:], changes.scan, min(deadline, time.monotonic() + PIECE_SECONDS))
+            at += len(prepared)
+            whole = at == len(todo)
+            try:
+                gone = changes.unreadable_gone if whole else []
+                counts = self._apply(store, prepared, changes.removed, gone, wait, whole)
+            except StoreError as error:  # in use, or its disk is full or read only: the answer says what it lacks
+                if not isinstance(error, StoreBusy) and (isinstance(error, StoreDamaged) or not store.total()):
+                    raise
+                at -= self._differing(store, prepared)
+                whole = False
+                break
+            moved += counts["moved"]
+            changed += counts["added"] + counts["updated"] + counts["moved"] + counts["removed"]
+            if whole or time.monotonic() > deadline:
+                break
+        stale = len(todo) - at + (0 if whole else max(0, len(changes.removed) - moved))
         return Freshness(checked, changed, stale, store.count_unreadable())
 
     @staticmethod
@@ -367,23 +373,29 @@ class Indexer:
         )
         return _Prepared(rel_path, row, "", stamp)
 
-    def _apply(self, store, prepared, removed, unreadable_gone, wait=None):
+    def _apply(self, store, prepared, removed, unreadable_gone, wait=BUSY_SECONDS, whole=True):
         """Writes prepared files and removals in one transaction; counts by what happened.
 
         Everything is decided on what the index holds at that moment: another process may have taken
-        in the same files since they were read.
+        in the same files since they were read. When more files are to come (not `whole`), a removed
+        card is only taken out if its content has come up under another name: else a later file may
+        be the one it moved to, and its id would be lost.
         """
         prepared = list(prepared)
         counts = dict.fromkeys(("added", "updated", "moved", "removed", "unchanged"), 0)
         if not (prepared or removed or unreadable_gone):
             return counts
-        with store.writing(wait) if wait is not None else store.writing():
+        with store.writing(wait):
             if store.vault() is None:
                 store.set_vault(os.path.realpath(self.root))
             removed = [path for path in removed if not vault.is_walked(self.root, path, self.settings.ignore)]
             readable = [p for p in prepared if p.row]
             failed = [p for p in prepared if not p.row]
             before = store.hashes([p.rel_path for p in prepared] + removed)
+            if not whole:
+                here = {p.row.content_hash for p in readable}
+                removed = [path for path in removed if path in before and before[path][1] in here]
+                before = {path: before[path] for path in [*(p.rel_path for p in prepared), *removed] if path in before}
             same = [p for p in readable if before.get(p.rel_path, (0, b""))[1] == p.row.content_hash]
             for p in same:
                 store.restamp(p.rel_path, p.stamp, p.row.racy)

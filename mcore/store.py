@@ -360,7 +360,7 @@ def open_store(path, wait=BUSY_SECONDS):
 def _prepare_place(path):
     """Makes the folder (0700) and an empty file (0600) so that nobody else can read the index."""
     if path.casefold().endswith(CARD_SUFFIXES):
-        raise SetupError(f"cannot use {path} as the index", "it has the name of a card", "choose another file with --db")
+        raise SetupError(f"cannot use {path} as the index", "it has a card's name", "choose another file with --db")
     folder = os.path.dirname(path)
     try:
         if not os.path.isdir(folder):

@@ -372,8 +372,8 @@ def test_no_text_answer_can_drive_a_terminal_or_forge_a_line(write_note, memory,
         write_note(name, f"quokka {HOSTILE}")
     commands = [
         ["search", "quokka"], ["search", "quokka", "--json"], ["show", "a.md"], ["show", "a.md", "--json"],
-        ["show", name], ["stats"], ["stats", "--json"], ["index", "--rebuild"], ["show", HOSTILE], ["show", HOSTILE, "--json"],
-        ["search", HOSTILE, "--json"], [HOSTILE], ["search", "x", "--kind", HOSTILE],
+        ["show", name], ["stats"], ["stats", "--json"], ["index", "--rebuild"], ["show", HOSTILE],
+        ["show", HOSTILE, "--json"], ["search", HOSTILE, "--json"], [HOSTILE], ["search", "x", "--kind", HOSTILE],
         ["--vault", f"v{HOSTILE}", "paths"],
         ["capture", "--title", f"quokka {HOSTILE}", "--body", f"quokka {HOSTILE} and more of it", "--source", HOSTILE],
         ["capture", "--title", "t", "--body", BODY, "--kind", HOSTILE], ["search", "x", f"--{HOSTILE}"],

@@ -38,9 +38,10 @@ def success(operation, result):
 def failure(slug, message, why="", hint=""):
     """The result of a call that could not be carried out: a text that a model can act on."""
     lines = [message] + [f"{word}: {part}" for word, part in (("why", why), ("do", hint)) if part]
+    both = f"{message}: {why}" if why else message  # as the command line has it
     return {
         "content": [_text_block("\n".join(lines))],
-        "structuredContent": {"error": {"slug": slug, "message": message, "hint": hint}},
+        "structuredContent": {"error": {"slug": slug, "message": both, "hint": hint}},
         "isError": True,
     }
 

@@ -3,6 +3,7 @@
 from mcore.ops.cards import CAPTURE
 from mcore.ops.connect import HOOK, SETUP
 from mcore.ops.find import SEARCH, SHOW
+from mcore.ops.measure import BENCH
 from mcore.ops.upkeep import INDEX, PATHS, STATS
 
-OPERATIONS = (SEARCH, STATS, SHOW, CAPTURE, INDEX, PATHS, SETUP, HOOK)
+OPERATIONS = (SEARCH, STATS, SHOW, CAPTURE, INDEX, PATHS, BENCH, SETUP, HOOK)
