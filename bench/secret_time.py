@@ -22,9 +22,9 @@ from mcore.secretscan import RULES, rule_spans, scan, table_spans
 RATIO = 2.5
 TRIAL = 8_000
 LEADS = ("", "_")
-FILLERS = ("a", "A1", "1", "-", "a1.", " ", "a ", "=", ": a1", "='a1", '="a1', "`a1", "/", "\n", "-a 1")
+FILLERS = ("a", "A1", "1", "-", "a1.", " ", "=", ": a1", "='a1", '="a1', "`", "/", "\n", "_a", "=b4-1.")
 COUNTS = (1, 10, 200)
-TAILS = ("", "\u4e2d")
+TAILS = ("", "\u4e2d", "!")
 
 
 def fill(unit, size):

@@ -12,7 +12,7 @@ from collections import namedtuple
 from mcore import vault
 from mcore.cardfile import read_card
 from mcore.errors import CardError, SetupError, UsageError, warning
-from mcore.quality import LONG, Outcome, compare, score, summarize
+from mcore.quality import LONG, METRICS, Outcome, compare, score, summarize
 from mcore.render import plain
 
 MAX_BYTES = 64 << 20  # ours, 282 queries, has 38 kB, its measurement 0.2 MB
@@ -41,7 +41,9 @@ def measure(app, truth=None, baseline=None, save=None):
     """
     path = _file(truth) or app.settings.bench_queries.path
     queries = read_truth(path)
-    before = read_baseline(_file(baseline)) if baseline else None
+    before = read_baseline(_file(baseline)) if baseline is not None else None
+    if save is not None:
+        _refuse_other_files(_file(save))
     app.indexer.index(app.store)
     known = set(app.store.paths())
     searcher = app.searcher
@@ -56,8 +58,8 @@ def measure(app, truth=None, baseline=None, save=None):
                     f"correct its rel_path in {path}")
         )  # fmt: skip
     result = Measured(path, app.settings.vault.path, len(known), metrics, outcomes, comparison, _file(save), warnings)
-    if save:
-        _save(_file(save), result)
+    if save is not None:
+        _save(result)
     return result
 
 
@@ -161,17 +163,25 @@ def _is_measurement(content):
     """Whether a JSON value has the shape that `compare` reads."""
     if not isinstance(content, dict) or not isinstance(content.get("results"), list):
         return False
-    groups, number = content.get("metrics"), (int, float, type(None), dict)
-    return (
-        isinstance(groups, dict)
-        and all(isinstance(g, dict) and all(isinstance(v, number) for v in g.values()) for g in groups.values())
-        and all(
-            isinstance(r, dict) and {"group", "query", "paths", "scores"} <= set(r)
-            and isinstance(r["paths"], list) and isinstance(r["scores"], dict)
-            and all(isinstance(v, number) for v in r["scores"].values())
-            for r in content["results"]
-        )
-    )  # fmt: skip
+    groups = content.get("metrics")
+    if not isinstance(groups, dict) or not all(map(_are_figures, groups.values())):
+        return False
+    for result in content["results"]:
+        if not isinstance(result, dict) or not _are_figures(result.get("scores")):
+            return False
+        texts = [result.get("group"), result.get("query"), result.get("kind") or "", result.get("source") or ""]
+        paths = result.get("paths")
+        if not isinstance(paths, list) or not all(isinstance(text, str) for text in texts + paths):
+            return False
+    return True
+
+
+def _are_figures(value):
+    """Whether a JSON value maps metrics to numbers near 0 to 1 or null (NaN is neither)."""
+    if not isinstance(value, dict):
+        return False
+    figures = [value.get(metric.name) for metric in METRICS]
+    return all(f is None or isinstance(f, (int, float)) and -100 < f < 100 for f in figures)
 
 
 def _read_json(path, what, hint):
@@ -195,25 +205,31 @@ def _read_json(path, what, hint):
 
 
 def _broken(path, what, line, reason, hint):
-    return SetupError(f"cannot use the {what} {path}", f"line {line}: {reason}", f"correct that line; {hint}")
+    cure = f"correct that line, or move the file away; {hint}"
+    return SetupError(f"cannot use the {what} {path}", f"line {line}: {reason}", cure)
 
 
-def _save(path, result):
-    """Writes metrics and results, a query a line; replaces a former measurement, never another file."""
+def _refuse_other_files(path):
+    """Raises SetupError when a file to save to holds something else than a former measurement."""
+    if not os.path.lexists(path) or os.path.isfile(path) and not os.path.getsize(path):
+        return
+    try:
+        read_baseline(path)
+    except SetupError:
+        why = "it is not a measurement that was saved before"
+        raise SetupError(f"will not replace {path}", why, "choose another file with --save") from None
+
+
+def _save(result):
+    """Writes metrics and results, a query a line, to `result.saved` (0600 when new)."""
     from mcore.clients import files
 
     metrics = json.dumps(plain(result.metrics), ensure_ascii=False, indent=1)
     text = f'{{"cards": {result.cards},\n"metrics": {metrics},\n"results": [\n{_a_line_each(result.results)}\n]}}\n'
-    hint = "choose another file with --save"
-    if os.path.lexists(path):
-        try:
-            read_baseline(path)
-        except SetupError:
-            raise SetupError(f"will not replace {path}", "it is not a measurement that was saved before", hint) from None
     try:
-        files.write(path, files.read(path), text, None)
+        files.write(result.saved, files.read(result.saved), text, None)
     except SetupError as error:
-        raise SetupError(error.message, error.why, hint) from None
+        raise SetupError(error.message, error.why, "choose another file with --save") from None
 
 
 def _a_line_each(entries):
@@ -250,21 +266,25 @@ def draft(app, truth=None):
     if not cards:
         raise SetupError("there is no card to draft queries from", f"the vault {app.settings.vault.path} holds none",
                          "capture a card, or point --vault at a folder of notes")  # fmt: skip
-    drawn = _draw(_texts(app.settings, cards[:: max(1, len(cards) // SAMPLED)][:SAMPLED]))
-    _fill_in(_texts(app.settings, cards), drawn)
+    drawn = _draw(_texts(app, cards[:: max(1, len(cards) // SAMPLED)][:SAMPLED]))
+    _fill_in(_texts(app, cards), drawn)
     queries = []
     for group in "AC":
-        fit = [entry for entry in drawn if entry["group"] == group and 0 < len(entry["acceptable"]) <= MAX_ACCEPTABLE]
+        fit = [e for e in drawn if e["group"] == group and 0 < len(e["acceptable"]) <= MAX_ACCEPTABLE]
+        fit.sort(key=lambda entry: entry["note"])
         queries += fit[:: max(1, len(fit) // DRAFTED)][:DRAFTED]
     text = '{"queries": [\n' + _a_line_each(queries) + "\n]}\n"
     return Drafted("drafted" if _publish(path, text) else "conflict", path, queries, [])
 
 
-def _texts(settings, cards):
+def _texts(app, cards):
     """(rel_path, title, body, labels) of each card as its file has it; what cannot be read is passed over."""
-    for rel_path, name in cards:
+    root, max_bytes = app.settings.vault.path, app.settings.max_card_bytes
+    for done, (rel_path, name) in enumerate(cards):
+        if app.progress:
+            app.progress(done, len(cards))
         try:
-            data, _ = vault.read_bytes(vault.file_path(settings.vault.path, name), settings.max_card_bytes)
+            data, _ = vault.read_bytes(vault.file_path(root, name), max_bytes)
         except CardError:
             continue
         card = read_card(rel_path, vault.decode(data)[0])
@@ -272,19 +292,22 @@ def _texts(settings, cards):
 
 
 def _draw(texts):
-    """Entries of a truth file without their cards: from each card a title or a heading, and an identifier."""
+    """Entries of a truth file without their cards: from each card its title, a heading, identifiers."""
     from mcore.secretscan import redact
 
     drawn = {}
-    for number, (_, title, body, _) in enumerate(texts):
+    for _, title, body, _ in texts:
         title, body = (re.sub(r"redacted-\S+", " ", redact(text)) for text in (title, body))
-        headings = _HEADING.findall(body)
-        note, line = ("heading", headings[0]) if headings and number % 2 else ("title", title)
+        heading = "".join(_HEADING.findall(body)[:1])
         names = [word for word in _IDENTIFIER.findall(body) if 4 < len(word) < 40]
         names.sort(key=_is_plain)
-        for group, query, why in (("A", " ".join(_keywords(line)), note), ("C", "".join(names[:1]), "identifier")):
+        for group, query, drawn_from in (
+            ("A", " ".join(_keywords(title)), "title"),
+            ("A", " ".join(_keywords(heading)), "heading"),
+            *(("C", name, "identifier") for name in names[:3]),
+        ):
             if query:
-                entry = {"group": group, "query": query, "acceptable": [], "note": f"draft, from a {why}"}
+                entry = {"group": group, "query": query, "acceptable": [], "note": f"draft: {drawn_from}"}
                 drawn.setdefault(query.casefold(), entry)
     return list(drawn.values())
 
@@ -323,4 +346,5 @@ def _publish(path, text):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return vault.publish(folder, name, text.encode("utf-8"))
     except OSError as error:
-        raise SetupError(f"cannot write {path}", error.strerror or str(error), "choose another file with --truth") from None
+        why = error.strerror or str(error)
+        raise SetupError(f"cannot write {path}", why, "choose another file with --truth") from None

@@ -36,7 +36,8 @@ are known to differ from the index and could not be taken in, `unreadable` card 
 """
 
 _Prepared = namedtuple("_Prepared", "rel_path row reason stamp")
-_Changes = namedtuple("_Changes", "new changed removed unreadable_gone unchanged scan")
+# `blocked` counts the cards below folders that cannot be looked into (an unknown folder counts as one).
+_Changes = namedtuple("_Changes", "new changed removed unreadable_gone unchanged blocked scan")
 
 
 def utc_now(seconds=None):
@@ -83,7 +84,7 @@ class Indexer:
         todo = changes.new + changes.changed
         checked = len(changes.scan.files)
         if not todo and not changes.removed and not changes.unreadable_gone:
-            return Freshness(checked, 0, 0, store.count_unreadable())
+            return Freshness(checked, 0, 0, store.count_unreadable() + changes.blocked)
         deadline = time.monotonic() + budget
         wait = min(SEARCH_WAIT_SECONDS, max(budget, 0.05))
         changed, moved, at = 0, 0, 0
@@ -105,7 +106,7 @@ class Indexer:
             if whole or time.monotonic() > deadline:
                 break
         stale = len(todo) - at + (0 if whole else max(0, len(changes.removed) - moved))
-        return Freshness(checked, changed, stale, store.count_unreadable())
+        return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked)
 
     @staticmethod
     def _differing(store, prepared):
@@ -186,13 +187,20 @@ class Indexer:
     def _one_at_a_time(self, db_path):
         """Lets one rebuild of an index run at a time; others wait."""
         folder = os.path.dirname(db_path)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.name == "nt":
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            handle = os.name != "nt" and open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600))
+        except OSError as error:
+            raise SetupError(
+                f"cannot write beside the index {db_path}", error.strerror or str(error),
+                "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
+            ) from None
+        if not handle:
             yield
             return
         import fcntl
 
-        with open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600)) as handle:
+        with handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
@@ -288,10 +296,12 @@ class Indexer:
         scan = self._scan(thorough)
         every = thorough and not CHANGE_TIME_IS_TRUE
         unread = tuple(scan.unread)
-        unseen, changed, removed, unchanged = dict(scan.files), [], [], 0
+        unseen, changed, removed, unchanged, blocked = dict(scan.files), [], [], 0, 0
         for path, stamp, racy in store.each_stamp():
             if unseen.pop(path, None) is None:
-                if not path.startswith(unread):
+                if path.startswith(unread):
+                    blocked += 1
+                else:
                     removed.append(path)
             elif racy or every or scan.files[path] != stamp:
                 changed.append(path)
@@ -308,7 +318,7 @@ class Indexer:
                 f"its index knows {len(removed)} cards",
                 "bring the folder back (a drive not mounted?), or name its new place with --vault",
             )
-        return _Changes(new, changed, removed, gone, unchanged, scan)
+        return _Changes(new, changed, removed, gone, unchanged, max(blocked, len(unread)), scan)
 
     def _real_path(self, rel_path, scan):
         raw = scan.raw_names.get(rel_path, rel_path) if scan else rel_path

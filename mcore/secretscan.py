@@ -91,6 +91,7 @@ _MASKED = r"[xX]{6}|[*.]{3}|0{8}|(?i:example|placeholder|redacted|change_?me|you
 _PLACEHOLDER = (
     r"xxx|\*\*\*|\.\.\.|____|example|sample|placeholder|redacted|replace|insert|dummy|foo_?bar|change[-_]?(?:me|it)"
     r"|your|1234567890|0123456789|passw(?:or)?d|secret|token|api[-_]?key|credential|user_?name"
+    r"|\$[{(]|\{\{|\}\}|://|%\("
 )
 _WORD = r"(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)?\d{0,6}"
 _NO_SECRET = "(?i)" + "|".join(
@@ -100,10 +101,7 @@ _NO_SECRET = "(?i)" + "|".join(
         # variables, templates, paths, addresses, colours, a public 0x address
         r"[~<{\[(]|\^[\[(]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws|#[0-9a-f]{3,8}$",
         r"(?-i:\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*(?:[A-Z][a-z0-9]+)*)(?:[-:.\[].*)?$)",
-        r".*(?:\$[{(]|\{\{|\}\}|://|%\()|[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$",
-        # files
-        r"[\w./@+-]*\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg)$",
-        r"[\w./@+-]*\.(?:conf|log|csv|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|pdf)$",
+        r"[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$",
         # what is stored hashed or encrypted already
         r"\$(?:2[abxy]|argon2|[156y]|pbkdf2)|\{[\w-]+\}|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]",
         # algorithms, types, products, steps, versions
@@ -111,14 +109,20 @@ _NO_SECRET = "(?i)" + "|".join(
         r"|tls|varchar|u?int|float|string|bytes|char|win|windows|ubuntu|python|mysql|redis|php|java|node)"
         r"-?\d{1,5}(?!:|[A-Za-z0-9]{8})",
         r"(?:[hrep]s|x|sm|des|ssl|ssh|log|http|web|vue|level|step|part|test|case|type|line|row)\d{1,4}$",
-        r"v\d+(?:(?:alpha|beta|rc)\d*)?$|v?\d+(?:\.\d+)+(?:[-+_.]\w+)*$",
+        r"v\d+(?:(?:alpha|beta|rc)\d*)?$|v?\d+(?:\.\d+)+(?:[-+_a-z][\w.+-]*)?$",
         # dates and quantities
         r"\d{4}-\d\d(?:-\d\d|$)|[\d.,_]+(?:ms|[smhdwkbx]|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?)$",
         r"[\d.,_]+(?:[kmgt]i?b|px|tokens?|chars?|bytes?|bits?|words?|digits?)$",
         # words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1
-        rf"(?-i:(?:{_WORD}[-_./:]+)+{_WORD}$)",
+        rf"(?-i:(?:{_WORD}[-_./:])+{_WORD}$)",
     )
 )
+_FILE_END = (
+    r"(?i)\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg|conf|log|csv"
+    r"|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|pdf)$"
+)
+# A part of at least 8 characters with letters and digits.
+_LONG_PART = r"(?:^|(?<=[-_./:]))(?=[a-z]*[0-9])(?=[0-9]*[a-z])[^-_./:]{8}"
 # Where the class of character changes; a capital that begins a word is no change.
 _CHANGE = r"[a-z](?=[^a-z])|[0-9](?=[^0-9])|[A-Z](?=[^A-Za-z]|[A-Z][a-z])|[^A-Za-z0-9](?=[A-Za-z0-9])"
 
@@ -145,7 +149,7 @@ def _looks_secret(value):
     """Whether an assigned value is neither a placeholder, a reference, a number nor plain words."""
     if not _mixed(value) or _compiled(_PLACEHOLDER).search(value.lower()):
         return False
-    return not _compiled(_NO_SECRET).match(value)
+    return not (_compiled(_NO_SECRET).match(value) or _compiled(_FILE_END).search(value[-9:]))
 
 
 def _looks_random(value):
@@ -154,7 +158,11 @@ def _looks_random(value):
     `newPassword2` changes its class of character 2 times, `hunter2Trombone99` 3 times, random
     characters about once for every two.
     """
-    return len(value) >= 8 and _looks_secret(value) and len(_compiled(_CHANGE).findall(value)) >= 2
+    if len(value) < 8 or not _looks_secret(value) or len(_compiled(_CHANGE).findall(value)) < 2:
+        return False
+    if value != value.lower() or not _compiled("[-_./:]").search(value):
+        return True
+    return bool(_compiled(_LONG_PART).search(value))  # cl100k_base, regcred-7f9c4b have short parts only
 
 
 # -- Assignments: `password = value` in the shapes of code, configuration, Markdown and prose.
@@ -175,7 +183,7 @@ _SECRET = r"secret|token|credentials?|key|_auth|[密秘金私][钥鑰匙]|令牌
 _CALL = r"[A-Za-z_][\w.:]*[(\[]"
 _ASSIGNMENT = (
     rf"(?ai)(?P<pair>(?<=[/／号號]))?(?:(?P<password>{_PASSWORD})|{_SECRET})[0-9]{{0,2}}(?P<close>{_CLOSE})"
-    rf"(?:{_SPACE}?[（(][^()（）\n]{{0,24}}[)）]| for [!-~]{{1,30}}|如下)?{_CLOSE}{_SPACE}{{0,8}}"
+    rf"(?:(?:{_SPACE}?[（(][^()（）\n]{{0,24}}[)）]| for [!-~]{{1,30}}|如下){_CLOSE})?{_SPACE}{{0,8}}"
     rf"(?:(?P<sep>(?::{_SPACE}{{0,3}}(?:str|&str|string|bytes){_SPACE}{{0,3}})?(?::?=(?![=~>])|=>|[:：＝](?!:))|[|,>])"
     r"|(?P<said>(?:[设設改换換]|[设設]置|修改|重置|更新|更改)?[为為成是][:：]?|(?<= )is |(?=`)))"
     rf"(?:\*\*|__)?{_SPACE}{{0,8}}(?P<line>\r?\n[ \t>]{{0,8}})?(?:\*{{1,3}}|__)?"
@@ -203,10 +211,12 @@ def _assigned(match):
 
 
 def _is_other_key(match):
-    """Whether what stands before makes it another name: cache key, next_token, AWS::IAM::AccessKey."""
+    """Whether what stands around makes it another name: cache key, next_token, AWS::IAM::AccessKey."""
     name = (match["password"] or match[0][:3]).lower()
     before = match.string[max(0, match.start() - 12) : match.start()]
     if "::" in before and _compiled("::[A-Za-z0-9]*$").search(before):
+        return True
+    if match["close"][:1] == ")" and _compiled(r"[A-Za-z0-9_]\($").search(before):  # md5(password)=...
         return True
     if name == "key":
         return not _compiled(_KEY_OF).search(before)

@@ -71,6 +71,9 @@ def _find(store, id, path):
     for candidate in paths:
         if name_key(candidate) == key:
             return store.by_path(candidate)
+    unreadable = store.known_unreadable()
+    if wanted in unreadable:
+        raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "memory index tries it again")
     import difflib
 
     near = difflib.get_close_matches(wanted[:200], paths, 3, 0.6)

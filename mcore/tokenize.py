@@ -106,9 +106,14 @@ def identifier_parts(text):
 
 
 class _WordForms(dict):
-    """word -> its further forms. Cached: the same words come again in card after card."""
+    """word -> its further forms. Cached: the same words come again in card after card.
+
+    Data (a megabyte of hex is one word) does not, and would fill the memory.
+    """
 
     def __missing__(self, word):
+        if len(word) > _MAX_IDENTIFIER:
+            return ()
         forms = self[word] = _forms(word)
         return forms
 
@@ -119,8 +124,6 @@ _MAX_CACHED = 100_000
 
 def _forms(word):
     """The joined form and the sub-words of one word, as far as they say something new."""
-    if len(word) > _MAX_IDENTIFIER:
-        return ()
     pieces = [piece for piece in _JOINT.split(word) if piece]
     forms = ["".join(pieces).casefold()] if len(pieces) > 1 else []
     if not (word.islower() or word.isupper() or word.isdigit()):
@@ -128,64 +131,6 @@ def _forms(word):
         if len(humps) > len(pieces):
             forms.append(" ".join(humps).casefold())
     return tuple(forms)
-
-
-_COLUMN_END = "\x1f"  # the unit separator: no word holds one
-
-Columns = namedtuple("Columns", "title labels body names")
-Columns.__doc__ = "The four FTS5 columns of one card, cut and ready to store."
-
-
-def normalize(text):
-    """`text` as both sides of the search see it: NFKC, no invisible characters, case folded."""
-    return _clean(text).casefold()
-
-
-def _clean(text):
-    """NFKC without invisible or unstorable characters; letter case kept."""
-    if text.isascii():
-        return text.replace("\x00", " ")
-    if re.search(_ODD, text):
-        text = re.sub(_UNBINDABLE, " ", re.sub(_HIDDEN, "", text))
-    text = re.sub(_WIDE_SIGNS, " ", text)
-    if not unicodedata.is_normalized("NFKC", text):
-        text = unicodedata.normalize("NFKC", text)
-    return text
-
-
-def split_bigrams(text):
-    """Normalized text cut at script borders, every unspaced run into pairs; words stay whole.
-
-    A run gives its overlapping pairs and its last character alone: `阿里云` -> `阿里 里云 云`.
-    """
-    if text.isascii():
-        return text
-    pieces = _RUN.split(text)  # other text and runs in turn
-    pieces[1::2] = [" ".join(map(add, run, run[1:] + " ")) for run in pieces[1::2]]
-    text = " ".join(pieces)
-    return re.sub(_BORDER, " ", text) if re.search(_SPACED_FOREIGN, text) else text
-
-
-def identifier_parts(text):
-    """The hidden words of a text's identifiers: sub-words, and the form without its joints.
-
-    `getUserName` gives `get user name`; `ecs-prod` gives `ecsprod`; each identifier once, in order.
-    What FTS5 cuts out of the text itself (`ecs`, `prod`) is not repeated.
-    """
-    found = {}
-    for word in dict.fromkeys(_WORD.findall(text)):
-        tail = word[1:]
-        if tail.islower() and tail.isalpha() or len(word) > _MAX_IDENTIFIER:
-            continue
-        pieces = [piece for piece in _JOINT.split(word) if piece]
-        if len(pieces) > 1:
-            found["".join(pieces).casefold()] = None
-        if word.islower() or word.isupper() or word.isdigit():
-            continue
-        humps = [h for piece in pieces for h in _HUMP.findall(piece)]
-        if len(humps) > len(pieces):
-            found[" ".join(humps).casefold()] = None
-    return list(found)
 
 
 def columns(title, labels, body):

@@ -75,7 +75,9 @@ def scan(root, ignore=(), name_ignored=False):
         try:
             entries = os.scandir(path)
         except OSError as error:
-            skipped.append(Skipped(_shown(prefix or "."), f"folder cannot be read: {error.strerror}"))
+            if not prefix:
+                raise SetupError(f"cannot look into the vault {root}", error.strerror or "", "check its permissions") from None
+            skipped.append(Skipped(_shown(prefix), f"folder cannot be read: {error.strerror}"))
             unread.append(_shown(prefix))
             continue
         with entries:
@@ -400,7 +402,7 @@ def _claim(temp, target):
         if os.name == "nt":
             os.rename(temp, target)
         else:
-            os.link(temp, target, follow_symlinks=False)
+            os.link(temp, target)
         return True
     except FileExistsError:
         return False

@@ -2,24 +2,25 @@
 
 from mcore.errors import EXIT_CONFLICT, EXIT_NOTHING, EXIT_OK, UsageError
 from mcore.operation import Operation, param
-from mcore.render import in_line
+from mcore.render import in_line, to_json
 
 
 def _bench(app, args):
     from mcore import benchmark
 
-    alone = [name for name in ("init", "explain") if args[name]]
-    if alone and (len(alone) > 1 or args["save"] or args["baseline"]):
-        raise UsageError(f"bench --{alone[0]} measures nothing", hint="give --save, --baseline, --init or --explain apart")
+    given = [name for name in ("init", "explain", "save", "baseline") if args[name] not in (None, False)]
+    if len(given) > 1 and given != ["save", "baseline"]:
+        raise UsageError(f"bench: --{given[0]} does not go with --{given[1]}", hint="leave one of them out")
     if args["init"]:
         return benchmark.draft(app, args["truth"])
-    if args["explain"]:
+    if args["explain"] is not None:
         return benchmark.explain(app, args["explain"])
     return benchmark.measure(app, args["truth"], args["baseline"], args["save"])
 
 
 def _bench_text(result):
-    form = {"Measured": _measured, "Drafted": _drafted}.get(type(result).__name__, _explained)
+    forms = {"Measured": _measured, "Drafted": _drafted, "Explained": _explained}
+    form = forms.get(type(result).__name__, _account)
     return "\n".join(map(in_line, form(result)))
 
 
@@ -41,7 +42,8 @@ def _measured(result):
             rows.append([group, str(figures["judged"]), *(f"{100 * figures[metric.name]:.1f}" for metric in metrics),
                          _counts(figures["tiers"])])  # fmt: skip
     widths = [max(map(len, column)) for column in zip(*rows)]  # noqa: B905
-    lines = [f"{result.cards} cards, {result.metrics['all']['queries']} queries of {result.truth}; figures in percent", ""]
+    queries = result.metrics["all"]["queries"]
+    lines = [f"{result.cards} cards, {queries} queries of {result.truth}; figures in percent", ""]
     for first, *cells, last in rows if len(rows) > 1 else []:
         middle = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths[1:]))  # noqa: B905
         lines.append(f"{first:{widths[0]}}  {middle}  {last}")
@@ -93,10 +95,15 @@ def _place(card):
 
 def _drafted(result):
     if result.status == "conflict":
-        return [f"conflict: {result.truth} exists and stays as it is", "move it away first, or name another with --truth"]
+        return [f"conflict: {result.truth} exists and stays as it is", "move it away, or name another with --truth"]
     lines = [f"drafted: {result.truth}, {len(result.queries)} queries"]
-    lines += [f"  {entry['group']}  {entry['query']}  ({len(entry['acceptable'])} acceptable)" for entry in result.queries]
-    return [*lines, "Correct it by hand: every card you would accept, questions of your own as group B. Then: memory bench"]
+    lines += [f"  {e['group']}  {e['query']}  ({len(e['acceptable'])} acceptable)" for e in result.queries]
+    return [*lines, "Correct it: every card you would accept; questions of your own as group B. Then: memory bench"]
+
+
+def _account(result):
+    """A searcher's own account of its scores, whatever its shape."""
+    return to_json(result).split("\n")
 
 
 def _explained(result):
