@@ -7,6 +7,7 @@
 | no change | `memory index` again | a bare scandir + stat of every file |
 | search | `memory search`, whole process | `python -c "import sqlite3, json"` |
 | help | `memory --help` | the same |
+| mcp first answer | `memory mcp` up to `initialize` answered and end of input | the same |
 | first use | capture and search in one go, wall time | - |
 
 CPU is user + system time of the whole process; figures are medians. Machines are noisy: the ratios
@@ -54,12 +55,32 @@ walk(sys.argv[1])
 """
 
 
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench"}},
+    }
+)
+
+
 def run(command, home):
-    """(CPU seconds, wall seconds, peak MB) of one process."""
+    """(CPU seconds, wall seconds, peak MB) of one process that is given one MCP line to read.
+
+    Byte code is cached as on any ordinary machine, whatever the environment says.
+    """
     started = time.monotonic()
+    env = {**os.environ, "MEMORY_AGENT_HOME": home}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "MEMORY_AGENT_HOME": home}
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
     )
+    try:
+        process.stdin.write(INITIALIZE.encode() + b"\n")
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
     _, status, usage = os.wait4(process.pid, 0)
     error = process.stderr.read().decode()
     process.stderr.close()
@@ -79,7 +100,7 @@ def pair(name, product, reference, runs, before_product=None, before_reference=N
         "name": name,
         "cpu_seconds": round(cpu, 4),
         "reference_cpu_seconds": round(reference_cpu, 4),
-        "ratio": round(statistics.median(a[0] / b[0] for a, b in zip(ours, theirs)), 3),
+        "ratio": round(statistics.median(a[0] / b[0] for a, b in zip(ours, theirs, strict=True)), 3),
         "wall_seconds": round(statistics.median(r[1] for r in ours), 3),
         "peak_mb": round(max(r[2] for r in ours), 1),
     }
@@ -111,6 +132,7 @@ def measure(vault, runs, scratch):
     for query in QUERIES:
         rows.append(pair(f"search {query}", ours("search", query), base, runs, lambda: home, lambda: home))
     rows.append(pair("help", lambda: [*MEMORY, "--help"], base, runs, lambda: home, lambda: home))
+    rows.append(pair("mcp first answer", lambda: [*MEMORY, "mcp"], base, runs, lambda: home, lambda: home))
     started = time.monotonic()
     new = os.path.join(scratch, "new")
     run([*MEMORY, "capture", "--title", "first card", "--body", "a card that a newcomer writes first"], new)
@@ -133,9 +155,8 @@ def main():
         vault = args.vault
         if vault is None:
             vault = os.path.join(scratch, "vault")
-            subprocess.run(
-                [sys.executable, os.path.join(ROOT, "bench", "make_vault.py"), vault, "--cards", str(args.cards)], check=True
-            )
+            maker = os.path.join(ROOT, "bench", "make_vault.py")
+            subprocess.run([sys.executable, maker, vault, "--cards", str(args.cards)], check=True)
         rows = measure(os.path.abspath(vault), args.runs, scratch)
     if args.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))

@@ -5,7 +5,8 @@
 For every rule many texts are built from its keywords, the characters its pattern may run over and an
 ending that makes the match fail late; the slowest on 8,000 characters is then measured at full size.
 Exit 1 when a rule needs more than 1 s for 1,000,000 characters or twice the text takes more than 2.5
-times as long. CPU time, best of up to five rounds: a busy machine makes single figures wrong by half.
+times as long. CPU time, best of up to five rounds: a busy machine makes single figures wrong by half,
+which is also why the ratio is not judged where even twice the text takes less than half the limit.
 `--quick` uses a tenth of the size and of the limit.
 """
 
@@ -33,13 +34,15 @@ def fill(unit, size):
 
 def units(rule):
     """Texts to repeat: a keyword as the pattern spells it, what the pattern may run over, a late end."""
-    # The keywords of a long list cost the same each: the longest and the shortest stand for all.
-    ends = {min(rule.keywords, key=len), max(rule.keywords, key=len)}
+    # The keywords of a long list cost about the same each: first, shortest and longest stand for all.
+    keywords = rule.keywords
+    if len(keywords) > 7:
+        keywords = {keywords[0], min(keywords, key=len), max(keywords, key=len)}
     plain = rule.pattern.replace("\\", "")
-    for keyword in ends:
+    for keyword in keywords:
         spelled = re.search(re.escape(keyword), plain, re.IGNORECASE)
-        form = spelled[0] if spelled else keyword.upper()
-        for lead, tail in itertools.product(LEADS, TAILS):
+        forms = (spelled[0],) if spelled else (keyword, keyword.upper())
+        for form, lead, tail in itertools.product(forms, LEADS, TAILS):
             yield lead + form + tail
             for filler, count in itertools.product(FILLERS, COUNTS):
                 yield lead + form + filler * count + tail
@@ -87,7 +90,7 @@ def main(argv):
         _, unit = max((once(work, fill(unit, size)), unit) for _, unit in ranked)
         single, double = growth(work, unit, size, limit)
         ratio = double / single
-        wrong = single > limit or ratio > RATIO
+        wrong = single > limit or (ratio > RATIO and double > limit / 2)
         failed += [name] * wrong
         shown = repr(unit if len(unit) < 40 else unit[:24] + "..." + unit[-8:])
         figures = f"{name:22}{single:14.3f}{double:10.3f}{ratio:7.2f}"

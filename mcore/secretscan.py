@@ -88,38 +88,42 @@ _RUN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 # -- Is it real? Questions to a token or a value of at most a few hundred characters.
 
 _MASKED = r"[xX]{6}|[*.]{3}|0{8}|(?i:example|placeholder|redacted|change_?me|your[-_])"
+# The next three are asked of the value in lower case: that costs half of what ignoring case does.
 _PLACEHOLDER = (
     r"xxx|\*\*\*|\.\.\.|____|example|sample|placeholder|redacted|replace|insert|dummy|foo_?bar|change[-_]?(?:me|it)"
     r"|your|1234567890|0123456789|passw(?:or)?d|secret|token|api[-_]?key|credential|user_?name"
     r"|\$[{(]|\{\{|\}\}|://|%\("
 )
-_WORD = r"(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)?\d{0,6}"
-_NO_SECRET = "(?i)" + "|".join(
+_NO_SECRET = "|".join(
     (
         # a name for a placeholder: mykey1, db_pass2
         r"(?:(?:my|the|some|new|old|db|root|test|user)[-_]?)?(?:pass|key|pwd)[-_]?\d*$",
-        # variables, templates, paths, addresses, colours, a public 0x address
-        r"[~<{\[(]|\^[\[(]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|%[a-z_]\w*%|@[a-z]+[.:/(]|arn:aws|#[0-9a-f]{3,8}$",
-        r"(?-i:\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*(?:[A-Z][a-z0-9]+)*)(?:[-:.\[].*)?$)",
-        r"[^@]+@[\w-]+(?:\.[\w-]+)+$|0x[0-9a-f]{40}$",
+        # templates, paths, colours, addresses, a public 0x address
+        r"[~<{\[(]|\^[\[(]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|%[a-z_]\w*%|@[a-z]+[.:/(]|#[0-9a-f]{3,8}$",
+        r"[^@]+@[\w-]+(?:\.[\w-]+)+$|arn:aws|0x[0-9a-f]{40}$",
         # what is stored hashed or encrypted already
-        r"\$(?:2[abxy]|argon2|[156y]|pbkdf2)|\{[\w-]+\}|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]",
+        r"\$(?:2[abxy]|argon2|[156y]|pbkdf2)|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]",
         # algorithms, types, products, steps, versions
-        r"(?:sha|md|aes|rsa|ecdsa|ecdh|ed|base|utf|bcrypt|pbkdf|argon|oauth|hmac|chacha|curve|secp|blake|crc|totp|wpa|ipv"
-        r"|tls|varchar|u?int|float|string|bytes|char|win|windows|ubuntu|python|mysql|redis|php|java|node)"
-        r"-?\d{1,5}(?!:|[A-Za-z0-9]{8})",
+        r"(?:sha|md|aes|rsa|ecdsa|ecdh|ed|base|utf|bcrypt|pbkdf|argon|oauth|hmac|chacha|curve|secp|blake|crc|totp"
+        r"|wpa|ipv|tls|varchar|u?int|float|string|bytes|char|win|windows|ubuntu|python|mysql|redis|php|java|node)"
+        r"-?\d{1,5}(?![0-9:]|[a-z0-9]{8})",
         r"(?:[hrep]s|x|sm|des|ssl|ssh|log|http|web|vue|level|step|part|test|case|type|line|row)\d{1,4}$",
         r"v\d+(?:(?:alpha|beta|rc)\d*)?$|v?\d+(?:\.\d+)+(?:[-+_a-z][\w.+-]*)?$",
         # dates and quantities
-        r"\d{4}-\d\d(?:-\d\d|$)|[\d.,_]+(?:ms|[smhdwkbx]|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?)$",
-        r"[\d.,_]+(?:[kmgt]i?b|px|tokens?|chars?|bytes?|bits?|words?|digits?)$",
-        # words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1
-        rf"(?-i:(?:{_WORD}[-_./:])+{_WORD}$)",
+        r"\d{4}-\d\d(?:-\d\d|$)|[\d.,_]+(?:secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?)$",
+        r"[\d.,_]+(?:[smhdwkbx]|ms|px|[kmgt]i?b|tokens?|chars?|bytes?|bits?|words?|digits?)$",
     )
 )
 _FILE_END = (
-    r"(?i)\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg|conf|log|csv"
+    r"\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg|conf|log|csv"
     r"|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|pdf)$"
+)
+_WORD = r"(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*|[A-Z]+)?\d{0,6}"
+_NAME = (
+    # words with digits only at their ends, joined by separators: tls-cert-2024, user.data2, db/prod1
+    rf"(?:{_WORD}[-_./:])+{_WORD}$"
+    # a variable: $GITHUB_TOKEN2, $dbPass2->value
+    r"|\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*(?:[A-Z][a-z0-9]+)*)(?:[-:.\[].*)?$"
 )
 # A part of at least 8 characters with letters and digits.
 _LONG_PART = r"(?:^|(?<=[-_./:]))(?=[a-z]*[0-9])(?=[0-9]*[a-z])[^-_./:]{8}"
@@ -147,9 +151,15 @@ def _mixed(value):
 
 def _looks_secret(value):
     """Whether an assigned value is neither a placeholder, a reference, a number nor plain words."""
-    if not _mixed(value) or _compiled(_PLACEHOLDER).search(value.lower()):
+    if not _mixed(value):
         return False
-    return not (_compiled(_NO_SECRET).match(value) or _compiled(_FILE_END).search(value[-9:]))
+    lowered = value.lower()
+    return not (
+        _compiled(_PLACEHOLDER).search(lowered)
+        or _compiled(_NO_SECRET).match(lowered)
+        or _compiled(_NAME).match(value)
+        or _compiled(_FILE_END).search(lowered[-9:])
+    )
 
 
 def _looks_random(value):
@@ -174,10 +184,10 @@ _VALUE = (
     r"(?:\\?\"(?P<double>[!#-\[\]-~]{6,200})\\?\"|'(?P<single>[!-&(-~]{6,200})'|`(?P<tick>[!-_a-~]{6,200})`"
     r"|[\u201c\u2018\u300c\u300e\u3010]?(?P<bare>[!#-&(-+\--:?-\[\]-_a-{}~]{6,200}={0,2}))"
 )
-# `pass` and `pw` only where a word begins: not in bypass, but in DB_PASS and dbPass.
+# `pass` only where a word begins: not in bypass, but in DB_PASS and dbPass.
 _PASSWORD = (
     r"pass(?:word|wd|phrase|code)s?|pwd|密[码碼]|口令"
-    r"|(?<![A-Za-z])(?:pass|pw)|(?-i:(?<=[a-z])P(?:ass|w))"
+    r"|(?<![A-Za-z])pass|(?-i:(?<=[a-z])Pass)"
 )
 _SECRET = r"secret|token|credentials?|key|_auth|[密秘金私][钥鑰匙]|令牌|[凭憑][证據据證]|权杖"
 _CALL = r"[A-Za-z_][\w.:]*[(\[]"
@@ -205,7 +215,7 @@ def _assigned(match):
     """The span of an assigned value that looks secret, else None."""
     if _is_other_key(match) or ((match["sep"] in (",", ">") or match["line"]) and _is_other_shape(match)):
         return None
-    short = (match["password"] or "").lower() in ("pass", "pw") and match["sep"] == ":"
+    short = (match["password"] or "").lower() == "pass" and match["sep"] == ":"
     doubtful = not match["password"] or match["said"] is not None or match["line"] or short
     return _value_span(match, _looks_random if doubtful else _looks_secret)
 
@@ -215,6 +225,10 @@ def _is_other_key(match):
     name = (match["password"] or match[0][:3]).lower()
     before = match.string[max(0, match.start() - 12) : match.start()]
     if "::" in before and _compiled("::[A-Za-z0-9]*$").search(before):
+        return True
+    if match["sep"] == ":" and _compiled("://[A-Za-z0-9._~-]{0,30}$").search(
+        match.string[max(0, match.start() - 34) : match.start()]
+    ):  # https://x-access-token:...@host is for the rule of addresses
         return True
     if match["close"][:1] == ")" and _compiled(r"[A-Za-z0-9_]\($").search(before):  # md5(password)=...
         return True
@@ -392,11 +406,10 @@ def _url_password(match):
 
 def _dsn(match):
     """The span of the password in `user:password@tcp(host:port)/name`."""
-    before = match.string[max(0, match.start() - 70) : match.start()]
-    value = _compiled("[A-Za-z0-9_.-]:([!-.0-9;-?A-~]{4,64})$").search(before)
-    if not value or not _looks_secret(value[1]):
+    user, _, value = match.string[max(0, match.start() - 70) : match.start()].rpartition(":")
+    if not _compiled("[A-Za-z0-9_.-]").match(user[-1:]) or not _compiled("[!-~]{4,64}$").match(value):
         return None
-    return match.start() - len(value[1]), match.start()
+    return (match.start() - len(value), match.start()) if _looks_secret(value) else None
 
 
 _COMMAND_OF = (("-p ", "sshpass|docker login"), ("-p", "sshpass|mysql"), ("-a", "redis-cli"), ("-", "curl"))
@@ -508,7 +521,7 @@ _ROWS = (
      r"(?i)(?:identified (?:with [!-~]{1,40} )?by|login[ \t]{1,4}[!-~]{1,60}\s{1,8}password|requirepass"
      rf"|--(?:password|passwd|pass|token|secret|api-?key))[ \t]{{1,4}}{_VALUE}", _command),
     ("password-assignment",
-     ("pass", "pw", "secret", "token", "credential", "key", "_auth", "密码", "密碼", "口令", "密钥", "密鑰",
+     ("pass", "pwd", "secret", "token", "credential", "key", "_auth", "密码", "密碼", "口令", "密钥", "密鑰",
       "密匙", "秘钥", "秘鑰", "金鑰", "金钥", "私钥", "私鑰", "令牌", "凭证", "凭据", "憑證", "憑據", "权杖"),
      _ASSIGNMENT, _assigned),
 )

@@ -412,9 +412,12 @@ def _complete(connection):
 
 def _create(connection, path):
     """Makes the tables of a new index; of several processes the first one does it."""
-    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        if not _identity(connection)[1]:
-            raise StoreDamaged(f"cannot use the index {path}", "it is another program's database", "choose another file with --db")
+    names = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    if names and not _identity(connection)[1]:
+        if any("card" in name for name in names):
+            raise StoreDamaged(f"cannot use the index {path}", "its mark is damaged", REBUILD)
+        # No StoreError: a rebuild would set the file aside, and the other program would miss it.
+        raise SetupError(f"cannot use {path} as the index", "it is another program's database", "choose another with --db")
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not _identity(connection)[1]:
@@ -493,8 +496,10 @@ def guarded(path):
 
 
 # What SQLite says of a damaged file; some arrive as OperationalError.
-_DAMAGE = ("malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "could not decode", "tokenizer", "file format", "vtable constructor",
-           "encrypted", "missing from index", "schema")
+_DAMAGE = (
+    "malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "could not decode",
+    "tokenizer", "file format", "vtable constructor", "encrypted", "missing from index", "schema",
+)
 
 
 def _translated(error, path):

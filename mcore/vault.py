@@ -73,52 +73,55 @@ def scan(root, ignore=(), name_ignored=False):
     while stack:
         prefix, path = stack.pop()
         try:
-            entries = os.scandir(path)
+            with os.scandir(path) as found:
+                entries = list(found)  # a disk may fail in the middle of a folder
         except OSError as error:
             if not prefix:
                 raise SetupError(f"cannot look into the vault {root}", error.strerror or "", "check its permissions") from None
-            skipped.append(Skipped(_shown(prefix), f"folder cannot be read: {error.strerror}"))
-            unread.append(_shown(prefix))
+            if not isinstance(error, FileNotFoundError):  # what went away meanwhile is not left out
+                skipped.append(Skipped(_shown(prefix), f"folder cannot be read: {error.strerror}"))
+                unread.append(_shown(prefix))
             continue
-        with entries:
-            for entry in entries:
-                rel = prefix + entry.name
-                try:
-                    if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
-                        if folders(entry.name) or (ignore and folders(rel)):
-                            if name_ignored:
-                                skipped.extend(_cards_below(rel, entry.path, "folder is on the ignore list"))
-                        else:
-                            stack.append((rel + "/", entry.path))
-                        continue
-                    if not entry.name.endswith(CARD_SUFFIXES):
-                        if entry.name.casefold().endswith(_SUFFIXES_FOLDED):
-                            skipped.append(Skipped(_shown(rel), "suffix is not written as cards have it (.md)"))
-                        elif entry.is_symlink() and entry.is_dir():
-                            skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
-                        continue
-                    if names(entry.name) or (ignore and names(rel)):
-                        skipped.append(Skipped(_shown(rel), "file name is on the ignore list"))
-                        continue
-                    info = entry.stat(follow_symlinks=False)
-                except OSError as error:
-                    skipped.append(Skipped(_shown(rel), f"cannot be looked at: {error.strerror}"))
+        for entry in entries:
+            rel = prefix + entry.name
+            try:
+                if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
+                    if folders(entry.name) or (ignore and folders(rel)):
+                        if name_ignored:
+                            skipped.extend(_cards_below(rel, entry.path, "folder is on the ignore list"))
+                    else:
+                        stack.append((rel + "/", entry.path))
                     continue
-                if stat.S_ISREG(info.st_mode):
-                    shown = rel
-                    if not _is_text(rel):
-                        shown = _shown(rel)
-                        if shown in files:
-                            skipped.append(Skipped(shown, "its name is not valid UTF-8 and reads like another's"))
-                            continue
-                        raw_names[shown] = rel
-                    elif raw_names and raw_names.pop(rel, None):
-                        skipped.append(Skipped(rel, "its name is not valid UTF-8 and reads like another's"))
-                    files[shown] = _stamp(info)
-                elif stat.S_ISLNK(info.st_mode):
-                    skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
-                else:
-                    skipped.append(Skipped(_shown(rel), "not a regular file"))
+                if not entry.name.endswith(CARD_SUFFIXES):
+                    if entry.name.casefold().endswith(_SUFFIXES_FOLDED):
+                        skipped.append(Skipped(_shown(rel), "suffix is not written as cards have it (.md)"))
+                    elif entry.is_symlink() and entry.is_dir():
+                        skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
+                    continue
+                if names(entry.name) or (ignore and names(rel)):
+                    skipped.append(Skipped(_shown(rel), "file name is on the ignore list"))
+                    continue
+                info = entry.stat(follow_symlinks=False)
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError):
+                    skipped.append(Skipped(_shown(rel), f"cannot be looked at: {error.strerror}"))
+                    unread.append(_shown(rel))
+                continue
+            if stat.S_ISREG(info.st_mode):
+                shown = rel
+                if not _is_text(rel):
+                    shown = _shown(rel)
+                    if shown in files:
+                        skipped.append(Skipped(shown, "its name is not valid UTF-8 and reads like another's"))
+                        continue
+                    raw_names[shown] = rel
+                elif raw_names and raw_names.pop(rel, None):
+                    skipped.append(Skipped(rel, "its name is not valid UTF-8 and reads like another's"))
+                files[shown] = _stamp(info)
+            elif stat.S_ISLNK(info.st_mode):
+                skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
+            else:
+                skipped.append(Skipped(_shown(rel), "not a regular file"))
     skipped.sort()
     return Scan(files, skipped, raw_names, unread)
 
@@ -255,7 +258,8 @@ def is_walked(root, name, ignore=()):
 def decode(data):
     """(text, remark) of a card file's bytes; `remark` is "" or says what could not be decoded.
 
-    UTF-8 with or without a byte order mark, UTF-16 and UTF-32 with one. Line ends come back as "\\n".
+    UTF-8 with or without a byte order mark, UTF-32 with one, UTF-16 with one or where every other byte
+    of the beginning is NUL. Line ends come back as "\\n".
     Bytes that are not UTF-8 become U+FFFD and the rest stays readable; no other encoding is guessed
     (0 of 86,001 real notes needed it). Raises CardError for a binary file.
     """
@@ -264,6 +268,8 @@ def decode(data):
         text = data.decode("utf-32", "replace")
     elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = data.decode("utf-16", "replace")
+    elif unmarked := _unmarked_utf16(data[:400]):
+        text = data.decode(unmarked, "replace")
     else:
         try:
             text = data.decode("utf-8-sig")
@@ -276,6 +282,16 @@ def decode(data):
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text, remark
+
+
+def _unmarked_utf16(start):
+    """The codec of UTF-16 text without a mark, from its first bytes; None when it is something else."""
+    if b"\0" not in start:
+        return None
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if min(even, odd) or max(even, odd) < 0.4 * len(start):
+        return None
+    return "utf-16-le" if odd else "utf-16-be"
 
 
 # ---- writing -------------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ CASES = os.path.join(ROOT, "tests", "data", "cases.jsonl")
 COMMAND = [sys.executable, os.path.join(ROOT, "memory.py")]
 TIMEOUT = 60  # seconds for one command
 
+# Taken once: cases run in threads, and the tests beside them change os.environ.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_AGENT")}
 STATUSES = (0, 1, 2, 3)
 RESERVED = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {f"{p}{n}" for p in ("com", "lpt") for n in range(10)}
 FORBIDDEN = set('<>:"/\\|?*\x7f') | set(map(chr, range(32)))
@@ -305,8 +307,8 @@ class Case:
             if os.name != "posix":
                 raise CaseSkipped("no limit of file size")
             argv = [sys.executable, "-c", LIMITED, str(step["fsize"]), *argv]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_AGENT")}
-        env |= {"MEMORY_AGENT_HOME": self.home, **{k: self.value(v) for k, v in step.get("env", {}).items()}}
+        own = {name: self.value(value) for name, value in step.get("env", {}).items()}
+        env = {**ENVIRONMENT, "MEMORY_AGENT_HOME": self.home, **own}
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=self.root)

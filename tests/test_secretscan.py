@@ -12,8 +12,12 @@ import string
 
 import pytest
 
-from mcore import secretscan
-from mcore.secretscan import KINDS, RULES, redact, scan
+from mcore.secretscan import KINDS, RULES, Finding, redact, rule_spans, scan
+
+try:
+    from re import _parser as parser
+except ImportError:  # Python 3.10
+    import sre_parse as parser
 
 DATA = os.path.join(os.path.dirname(__file__), "data", "secrets.jsonl")
 ALNUM = string.ascii_letters + string.digits
@@ -32,6 +36,9 @@ def fake(length, alphabet=ALNUM, seed=0):
     while body[-1] in "-_":
         body[-1] = dice.choice(alphabet)
     return "".join(body)
+
+
+SLASH24 = "/" + fake(24)
 
 
 def given(label, level=None):
@@ -76,7 +83,7 @@ TOKENS = [
     ("slack-token", "xox" + "b-" + "123456789012-" + "210987654321-" + fake(24)),
     ("slack-token", "xox" + "p-" + "123456789012-" + "210987654321-" + fake(32)),
     ("slack-token", "xa" + "pp-1-A" + fake(10, UPPER) + "-123456789012-" + fake(64, HEX)),
-    ("slack-webhook", "hooks.sl" + "ack.com/services/T" + fake(10, UPPER) + "/B" + fake(9, UPPER) + "/" + fake(24)),
+    ("slack-webhook", "hooks.sl" + "ack.com/services/T" + fake(9, UPPER) + "/B" + fake(9, UPPER) + SLASH24),
     ("google-api-key", "AI" + "za" + fake(35, URLSAFE)),
     ("google-oauth", "GOC" + "SPX-" + fake(28, URLSAFE)),
     ("google-oauth", "ya" + "29." + fake(120, URLSAFE)),
@@ -186,7 +193,7 @@ PASSWORD_SHAPES = [
     "初始密码: @@\n首次登录请改", "| 密码 | @@ |", "| **密码** | `@@` |", "|password|@@|",
     "| host | db |\n|---|---|\n| password | @@ |", "| 用户 | 密码 |\n| --- | --- |\n| root | @@ |",
     "|用户|密码|备注|\n|:--|:-:|--:|\n|a|`@@`|b|\n", "账号/密码：root/@@", "账号／密码: root / @@",
-    "账号密码：root @@，仅内网", "user/password: bob/@@", "pw: @@", "DB_PW=@@",
+    "账号密码：root @@，仅内网", "user/password: bob/@@", "pass: @@", "密码 `@@` 登录",
     "user | password\n--- | ---\nroot | @@", "> | 账号 | 登录密码 |\n> |---|---|\n> | bob | @@ |",
 ]  # fmt: skip
 COMMAND_SHAPES = [
@@ -225,6 +232,123 @@ def test_an_assigned_token_is_found_to_the_character(shape):
 def test_a_password_given_to_a_command_is_found_to_the_character(shape):
     for value in VALUES[:3]:
         assert spans(shape.replace("@@", value)) == [("command-password", value)], value
+
+
+# Lines whose kind is told by what stands around: (kind, before, credential, after).
+LINES = [
+    ("aws-secret-key", "aws_secret_access_key = ", fake(40), "\nregion = cn-north-1"),
+    ("aws-secret-key", "export AWS_SECRET_ACCESS_KEY='", fake(40), "'"),
+    ("aws-secret-key", '"SecretAccessKey": "', fake(40, ALNUM, 1), '",'),
+    ("aws-secret-key", "AWS Secret Access Key：", fake(40, ALNUM, 2), "，勿外传"),
+    ("azure-storage", "DefaultEndpointsProtocol=https;AccountName=x;Account" + "Key=", fake(86) + "==", ";Endpoint=a"),
+    ("azure-storage", "Endpoint=sb://x/;SharedAccess" + "Key=", fake(43) + "=", ""),
+    ("url-password", "postgres://admin:", fake(14), "@db.internal:5432/app"),
+    ("url-password", "数据库mysql://root:", "b4!FAKExyz", "@10.0.0.3/mall，测试"),
+    ("url-password", "redis://:", fake(12), "@127.0.0.1:6379/0"),
+    ("url-password", "代理 http://bob:", fake(10), "@proxy.internal:8080。"),
+    ("url-password", "mongodb+srv://app:", "p%40FAKE9x", "@c0.internal/?retryWrites=true"),
+    ("url-password", "mysql://root:", "98765432", "@10.0.0.3/mall"),
+    ("connection-string", "dsn := \"root:", fake(12), "@tcp(127.0.0.1:3306)/app\""),
+    ("basic-header", "Authorization: Ba" + "sic ", "Ym9iOmI0RkFLRXh5eg==", ""),
+    ("basic-header", "-H 'authorization: ba" + "sic ", "Ym9iOmI0RkFLRXh5eg==", "'"),
+    ("bearer-header", "Authorization: Bea" + "rer ", fake(40), "，一周有效"),
+    ("bearer-header", '"Authorization": "Bea' + 'rer ', fake(32, URLSAFE), '"'),
+    ("bearer-header", "-H 'Authorization: token ", fake(40, HEX), "'"),
+    ("password-assignment", "AK: LTAI 见控制台，secret：", fake(30), "。"),
+    ("password-assignment", "APP_KEY=", "base64:" + fake(43) + "=", "\nAPP_ENV=local"),
+    ("password-assignment", "admin 的密码：", "admin123", ""),
+    ("password-assignment", "password = ", "hunter2", ""),
+    ("password-assignment", "client_secret: ", "550e8400-e29b-41d4-a716-446655440000", ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "before", "secret", "after"), LINES)
+def test_a_credential_known_by_its_line_is_found_to_the_character(kind, before, secret, after):
+    assert spans(before + secret + after) == [(kind, secret)]
+
+
+def block(name, body, dashes="-----"):
+    return f"{dashes}BEGIN {name}{dashes}\n{body}\n{dashes}END {name}{dashes}"
+
+
+BODY = "\n".join(fake(64, ALNUM + "+/", seed) for seed in range(5))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+    + ["ENCRYPTED PRIVATE KEY", "DSA PRIVATE KEY"],
+)
+def test_a_private_key_is_one_finding_from_its_first_dash_to_its_last(name):
+    whole = block(name, BODY)
+    for key in (whole, whole.replace("\n", "\\n"), block(name, "Proc-Type: 4\n\n" + BODY)):
+        assert spans(f"私钥：{key}，勿外传") == [("private-key", key)]
+
+
+def test_a_private_key_without_its_end_takes_in_the_lines_that_follow():
+    key = block("RSA PRIVATE KEY", BODY).rpartition("\n")[0]
+    assert spans(key + "\n\n以上") == [("private-key", key)]
+    header = "-----BEGIN " + "RSA PRIVATE KEY-----"
+    assert spans(f"只有头 {header} 没有正文") == [("private-key", header)]
+    assert spans("PuTTY-User-Key-" + "File-3: ssh-ed25519\nEncryption: none")[0][0] == "private-key"
+
+
+def test_the_more_specific_kind_names_what_several_rules_find():
+    github, jwt = dict(TOKENS)["github-token"], dict(TOKENS)["jwt"]
+    anthropic, openai = dict(TOKENS)["anthropic"], dict(TOKENS)["openai-key"]
+    assert spans(f"password = {github}") == [("github-token", github)]
+    assert spans(f"https://x-access-token:{github}@github.com/a/b") == [("github-token", github)]
+    assert spans(f"Authorization: Bearer {jwt}") == [("jwt", jwt)]
+    assert spans(f"ANTHROPIC_API_KEY={anthropic}") == [("anthropic", anthropic)]
+    assert spans(f'OPENAI_API_KEY="{openai}"') == [("openai-key", openai)]
+
+
+def test_findings_are_sorted_apart_and_carry_no_text():
+    tokens = [token for _, token in TOKENS]
+    lines = [f"İ😀密码：b4FAKE7x{number:02}，{token}" for number, token in enumerate(tokens)]
+    text = "\n".join(lines)
+    found = scan(text)
+    assert Finding._fields == ("kind", "start", "end")
+    assert len(found) == 2 * len(tokens)
+    assert all(one.end <= two.start for one, two in zip(found, found[1:], strict=False))
+    assert [text[one.start : one.end] for one in found][1::2] == tokens
+
+
+def test_every_kind_is_found_by_a_text_of_this_file():
+    texts = ["".join(line[1:]) for line in LINES] + [token for _, token in TOKENS] + [block("PRIVATE KEY", BODY)]
+    texts += [COMMAND_SHAPES[0].replace("@@", VALUES[0])]
+    assert {finding.kind for text in texts for finding in scan(text)} == set(KINDS)
+
+
+def test_redacted_text_holds_no_credential_and_suits_a_file_name():
+    texts = [case.values[1] for case in given("secret")]
+    texts += [f"标题 {token}，待轮换" for _, token in TOKENS]
+    texts += [shape.replace("@@", VALUES[0]) for shape in PASSWORD_SHAPES + TOKEN_SHAPES + COMMAND_SHAPES]
+    texts += ["".join(line[1:]) for line in LINES]
+    for text in texts:
+        clean = redact(text)
+        assert "redacted-" in clean and scan(clean) == [] and redact(clean) == clean, text
+        assert not any(secret in clean for _, secret in spans(text)), text
+    assert all(re.fullmatch("[a-z-]+", kind) for kind in KINDS)
+
+
+def test_redact_leaves_the_rest_as_it_is():
+    token = dict(TOKENS)["github-token"]
+    assert redact(f"令牌{token}，勿外传") == "令牌redacted-github-token，勿外传"
+    assert redact("没有凭据的标题 id_ed25519") == "没有凭据的标题 id_ed25519"
+    assert redact("") == ""
+
+
+def test_any_text_gives_findings_inside_it_and_a_clean_redaction():
+    dice = random.Random(5)
+    pieces = [keyword for rule in RULES for keyword in rule.keywords] + [token for _, token in TOKENS] + VALUES
+    pieces += list(" =:：|,\n\"'`()<>/\\@&%$-_.!，。是为\ud800\0\u200b\u0130😀") + ["://", "**", "\n|-|\n", "/密码："]
+    for _ in range(1500):
+        text = "".join(dice.choice(pieces) for _ in range(dice.randrange(1, 14)))
+        found = scan(text)
+        assert all(0 <= one.start < one.end <= len(text) for one in found), text
+        assert all(one.end <= two.start for one, two in zip(found, found[1:], strict=False)), text
+        assert not any(text[one.start : one.end] in redact(text) for one in found if one.end - one.start > 12), text
 
 
 CLEAN = [
@@ -294,3 +418,48 @@ CLEAN = [
 @pytest.mark.parametrize("text", CLEAN)
 def test_a_note_without_a_credential_gives_nothing(text):
     assert spans(text) == []
+
+
+def test_every_pattern_is_bounded_and_asks_for_ascii_ends():
+    for rule in RULES:
+        assert parser.parse(rule.pattern).getwidth()[1] < 12_000, rule.kind
+        assert not re.search(r"\\[bBwW]", rule.pattern), rule.kind
+        assert all(keyword == keyword.lower() for keyword in rule.keywords), rule.kind
+
+
+LONG = 200_000
+
+
+def repeated(unit, size=LONG):
+    return (unit * (size // len(unit) + 1))[:size]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[f"{n}-{rule.kind}" for n, rule in enumerate(RULES)])
+def test_a_rule_comes_to_an_end_on_its_own_prefix_again_and_again(rule):
+    for keyword in rule.keywords[:2]:
+        for unit in (keyword, f"{keyword.upper()}a1", f'{keyword}="' + "b4-" * 60 + "!"):
+            text = repeated(unit)
+            for start, end in rule_spans(rule, text, text.lower()):
+                assert 0 <= start < end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        repeated("-----BEGIN " + "PRIVATE KEY-----\n"),
+        "password" + " " * LONG + "x",
+        repeated("password="),
+        repeated("eyJ."),
+        repeated("password: b4" + "-" * 150 + "!"),
+        repeated("密码是b4" + "1." * 40 + "!"),
+        repeated("password:b4" + "_a" * 90 + "!"),
+        repeated("|密码|\n|-|\n"),
+        repeated("|密码" * 300 + "|\n" + "|-" * 300 + "|\n" + "|b4cdef" * 300 + "|\n"),
+        "A" * 1_000_000,
+        "密" * 1_000_000,
+        "a1" * 500_000 + "password=",
+    ],
+    ids=range(12),
+)
+def test_scanning_comes_to_an_end_on_texts_made_to_be_slow(text):
+    assert all(finding.end <= len(text) for finding in scan(text))

@@ -1,0 +1,301 @@
+"""mcore.store: every state of the SQLite file is an index or an error that says what to do."""
+
+import os
+import sqlite3
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from mcore import schema
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
+from mcore.store import Row, is_sane_id, open_store, salvage
+
+POSIX = os.name == "posix"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "home" / "memory.db")
+
+
+def row(rel_path="a.md", body="body words", **fields):
+    given = dict.fromkeys(Row._fields) | {
+        "rel_path": rel_path, "title": rel_path, "kind": "tool", "source": "", "tags": "[]", "length": len(body),
+        "content_hash": body.encode(), "size": 0, "mtime_ns": 0, "ctime_ns": 0, "inode": 0, "racy": 0, "remark": "",
+        "indexed_at": "", "labels": "", "body": body,
+    }  # fmt: skip
+    return Row(**{**given, **fields})
+
+
+def filled(path, *rows):
+    """An open index with these cards."""
+    store = open_store(path)
+    with store.writing():
+        for one in rows or [row()]:
+            store.insert(one)
+    return store
+
+
+# ---- opening -------------------------------------------------------------------------------------
+
+
+def test_a_new_index_is_made_with_its_folders_for_its_owner_alone(path):
+    """SPEC: "data root, mode 0700"."""
+    with closing(open_store(path)) as store:
+        assert store.total() == 0 and store.vault() is None
+    if POSIX:
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        assert os.stat(os.path.dirname(path)).st_mode & 0o777 == 0o700
+
+
+def test_an_empty_file_becomes_an_index(path):
+    os.makedirs(os.path.dirname(path))
+    open(path, "w").close()
+    with closing(open_store(path)) as store:
+        assert store.total() == 0
+
+
+def test_an_index_has_its_mark_and_version(path):
+    open_store(path).close()
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("PRAGMA application_id").fetchone() == (schema.APPLICATION_ID,)
+        assert other.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def overwrite(path, data, at=0):
+    with open(path, "r+b") as handle:
+        handle.seek(at)
+        handle.write(data)
+
+
+def sql(path, *statements):
+    with closing(sqlite3.connect(path)) as other:
+        for statement in statements:
+            other.execute(statement)
+        other.commit()
+
+
+DAMAGE = {
+    "garbage": lambda path: overwrite(path, b"garbage" * 1000),
+    "text": lambda path: overwrite(path, b"# A note\n"),
+    "zeros": lambda path: overwrite(path, b"\0" * 100),
+    "cut in half": lambda path: os.truncate(path, os.path.getsize(path) // 2),
+    "cut to a page": lambda path: os.truncate(path, 4096),
+    "no cards": lambda path: sql(path, "DROP TABLE cards"),
+    "no words": lambda path: sql(path, "DROP TABLE cards_fts"),
+    "no reading counts": lambda path: sql(path, "DROP TABLE card_stats"),
+    "version 0": lambda path: sql(path, "PRAGMA user_version = 0", "PRAGMA application_id = 0"),
+    "older": lambda path: sql(path, "PRAGMA application_id = 1"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_index_is_an_error_that_names_it_and_the_cure(path, damage):
+    """README: "A damaged or locked index is an error, never an empty answer"."""
+    filled(path, *(row(f"{n}.md", "word " * 500) for n in range(50))).close()
+    DAMAGE[damage](path)
+    with pytest.raises(StoreDamaged) as caught, closing(open_store(path)) as store:
+        store.match('"word"', 5)
+        store.ids()
+    assert path in caught.value.message and "rebuild" in caught.value.hint + caught.value.message
+
+
+def test_a_newer_index_is_left_alone(path):
+    filled(path).close()
+    sql(path, f"PRAGMA user_version = {schema.VERSION + 1}")
+    with pytest.raises(StoreError, match="cannot use") as caught:
+        open_store(path)
+    assert not isinstance(caught.value, StoreDamaged) and "upgrade" in caught.value.hint
+
+
+def test_another_program_s_database_is_not_taken(path, tmp_path):
+    other = str(tmp_path / "other.db")
+    sql(other, "CREATE TABLE bookmarks (url)", "INSERT INTO bookmarks VALUES ('x')")
+    with pytest.raises(SetupError, match="as the index") as caught:
+        open_store(other)
+    assert "another" in caught.value.why and "--db" in caught.value.hint
+    with closing(sqlite3.connect(other)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("bookmarks",)]
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.markdown", "a.mdx", "NOTE.MD", "a.Md", "empty.md"])
+def test_no_card_is_taken_for_an_index(tmp_path, name):
+    """A typing error in --db, and the advice to rebuild, would have put the index in the card's place."""
+    card = tmp_path / name
+    card.write_text("" if name == "empty.md" else "precious")
+    with pytest.raises(SetupError, match="as the index"):
+        open_store(str(card))
+    assert card.read_text() in ("", "precious") and os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", ["folder", "file/memory.db", "x" * 300, "/dev/null" if POSIX else "nul"])
+def test_a_place_that_cannot_hold_an_index_is_said(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises((SetupError, StoreError)) as caught:
+        open_store(os.path.join(tmp_path, name))
+    assert caught.value.hint
+
+
+# ---- transactions --------------------------------------------------------------------------------
+
+
+def test_a_transaction_is_whole_or_nothing(path):
+    with closing(filled(path)) as store:
+        with pytest.raises(KeyboardInterrupt), store.writing():
+            store.insert(row("b.md"))
+            raise KeyboardInterrupt
+        assert store.paths() == ["a.md"] and store.match('"b"', 5) == []
+
+
+def test_a_busy_index_is_told_apart_from_damage_after_the_wait(path):
+    with closing(filled(path)) as store, closing(open_store(path)) as other, other.writing():
+        started = time.monotonic()
+        with pytest.raises(StoreBusy), store.writing(wait=0.2):
+            pass
+        assert 0.1 < time.monotonic() - started < 5
+        assert store.paths() == ["a.md"]
+
+
+def test_a_writer_waits_for_another(path):
+    filled(path).close()
+    held = threading.Event()
+
+    def hold():
+        with closing(open_store(path)) as store, store.writing():
+            held.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    with closing(open_store(path)) as store, store.writing():
+        store.insert(row("b.md"))
+    thread.join()
+
+
+def test_a_reader_sees_one_index_all_the_way(path):
+    with closing(filled(path)) as reader, closing(open_store(path)) as writer:
+        with reader.reading():
+            assert reader.total() == 1
+            with writer.writing():
+                writer.insert(row("b.md"))
+            assert reader.total() == 1
+        assert reader.total() == 2
+
+
+# ---- cards ---------------------------------------------------------------------------------------
+
+
+def test_an_id_is_never_given_twice(path):
+    with closing(filled(path, row("a.md"), row("b.md"))) as store:
+        with store.writing():
+            store.remove([2])
+        with store.writing():
+            store.insert(row("c.md"))
+        assert store.ids() == {"a.md": 1, "c.md": 3} and store.last_id() == 3
+
+
+def test_a_removed_card_is_not_found_though_its_words_stay_behind(path):
+    with closing(filled(path, row("a.md", "zebra"), row("b.md", "zebra"))) as store:
+        with store.writing():
+            store.remove([1])
+        assert [found.rel_path for found in store.match('"zebra"', 5)] == ["b.md"]
+        assert (store.total(), store.dead_rows(), store.count_matches('"zebra"')) == (1, 1, 1)
+
+
+def test_the_best_match_comes_first_and_larger_is_better(path):
+    rows = [row("long.md", "zebra " + "other " * 50), row("short.md", "zebra"), row("titled.md", "x", title="zebra")]
+    with closing(filled(path, *rows)) as store:
+        found = store.match('"zebra"', 5)
+        assert [f.rel_path for f in found] == ["titled.md", "short.md", "long.md"]
+        assert [f.score for f in found] == sorted((f.score for f in found), reverse=True)
+        assert len(store.match('"zebra"', 2)) == 2
+
+
+@pytest.mark.parametrize("kind, source, count", [(None, None, 3), ("tool", None, 2), ("tool", "me", 1), ("x", None, 0)])
+def test_a_filter_leaves_only_its_cards(path, kind, source, count):
+    rows = [row("a.md"), row("b.md", source="me"), row("c.md", kind="mistake")]
+    with closing(filled(path, *rows)) as store:
+        assert len(store.match('"body"', 9, kind, source)) == store.count_matches('"body"', kind, source) == count
+
+
+def test_more_values_than_a_statement_takes_are_asked_in_batches(path):
+    with closing(filled(path, *(row(f"{n}.md") for n in range(1200)))) as store:
+        assert len(store.hashes(store.paths())) == 1200
+        with store.writing():
+            store.remove(list(range(1, 1101)))
+        assert store.total() == 100
+
+
+def test_reading_counts_move_with_their_cards_also_in_a_ring(path):
+    with closing(open_store(path)) as store:
+        with store.writing():
+            for name, times in (("a.md", 1), ("b.md", 2), ("c.md", 3)):
+                for _ in range(times):
+                    store.count_read(name, "now")
+        with store.writing():
+            store.move_stats({"a.md": "b.md", "b.md": "c.md", "c.md": "a.md", "none.md": "x.md"})
+        assert {name: count for name, count, _ in store.read_counts(9)[2]} == {"b.md": 1, "c.md": 2, "a.md": 3}
+
+
+def test_the_vocabulary_gives_the_words_that_begin_so(path):
+    with closing(filled(path, row("a.md", "redis redo zebra 云服务"))) as store:
+        assert store.vocabulary("red") == ["redis", "redo"] and store.vocabulary("zz") == []
+
+
+def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path):
+    other = str(tmp_path / "built.db")
+    with closing(filled(other, row("new.md", "okapi", id=7))) as built, built.writing():
+        built.set_vault("/new")
+        built.set_unreadable("bad.md", "why", (1, 2, 3, 4))
+    with closing(filled(path, row("old.md", "zebra"))) as store, closing(open_store(path)) as reader:
+        with store.writing():
+            store.count_read("old.md", "now")
+        with reader.reading():
+            assert reader.paths() == ["old.md"]
+            store.take_over(other)
+            assert reader.paths() == ["old.md"] and len(reader.match('"zebra"', 5)) == 1
+        for one in (store, reader):
+            assert one.ids() == {"new.md": 7} and one.vault() == "/new" and one.count_unreadable() == 1
+            assert one.match('"zebra"', 5) == [] and len(one.match('"okapi"', 5)) == 1
+            assert one.read_counts(5)[2] == [("old.md", 1, "now")]
+        with store.writing():
+            assert store.insert(row("next.md")) == 8
+
+
+def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
+    (tmp_path / "bad.db").write_bytes(b"garbage" * 1000)
+    with closing(filled(path)) as store:
+        with pytest.raises(StoreDamaged):
+            store.take_over(str(tmp_path / "bad.db"))
+        assert store.paths() == ["a.md"] and len(store.match('"body"', 5)) == 1
+
+
+# ---- what a damaged index still gives ------------------------------------------------------------
+
+
+def test_ids_and_reading_counts_are_saved_from_a_broken_index(path):
+    with closing(filled(path)) as store, store.writing():
+        store.count_read("a.md", "now")
+    sql(path, "DROP TABLE meta")
+    assert salvage(path) == ([("a.md", 1, b"body words")], [("a.md", 1, "now")])
+
+
+def test_numbers_that_damage_made_absurd_are_not_saved(path):
+    filled(path, row("a.md"), row("b.md")).close()
+    sql(path, f"UPDATE cards SET id = {(1 << 63) - 1} WHERE id = 1")
+    assert salvage(path)[0] == [("b.md", 2, b"body words")]
+    assert [is_sane_id(value) for value in (1, 0, -1, 1 << 53, "1", None, 1.0)] == [True] + [False] * 6
+
+
+@pytest.mark.parametrize("damage", ["garbage", "text", "zeros", "cut to a page"])
+def test_saving_from_any_damage_never_fails(path, damage):
+    filled(path).close()
+    DAMAGE[damage](path)
+    cards, stats = salvage(path)
+    assert isinstance(cards, list) and isinstance(stats, list)
+    assert salvage(path + "-none") == ([], [])
