@@ -5,7 +5,9 @@ words
     card          kinds and their folders, title -> file name, content hash
 pure text (no disk, no SQL, no clock)
     frontmatter   a card file's metadata block, both ways
+    variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
+    stem          the stem of an English word (Porter)
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
     secretscan    kind and span of a credential, never its text
@@ -22,6 +24,7 @@ shells (one outside thing each)
     clients       the configuration files of MCP clients
 work (the rules)
     importer      vault -> store, incremental or rebuild
+    ranking       the parts of a query, our own BM25 over their postings
     search        Searcher, Hit, the four tiers
     capture       write one card, index that card
     show          find one card, read its file, cut a page

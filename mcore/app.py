@@ -26,7 +26,7 @@ class App:
         """The Settings in force; reads the environment and config.json once."""
         if self._settings is None:
             try:
-                self._settings = paths.resolve(*self._flags, cwd=os.getcwd() if any(self._flags) else None)
+                self._settings = paths.resolve(*self._flags)
             except FileNotFoundError:  # nothing but the current folder is asked for
                 raise SetupError(
                     "a relative path cannot be used here", "the current folder was deleted", "go to a folder that exists"

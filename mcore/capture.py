@@ -51,10 +51,13 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
         return _rejected(result, "short-body", f"the body has under {MIN_BODY_CHARS} characters", "say the whole fact")
     if reject_secrets and result.secrets_found:
         return _rejected(result, "secret", "it looks like it holds a credential", "write where the credential is kept instead")
+    text, most = new_card_text(title, kind, source, tags, utc_now(), body), app.settings.max_card_bytes
+    if len(text.encode()) > most:
+        hint = "split it, or raise max_card_bytes in config.json"
+        return _rejected(result, "long-body", f"a card of over {most} bytes would not be read again", hint)
     root = app.settings.vault.path
     folder_name = KIND_FOLDERS[kind]
     folder = vault.ensure_folder(root, folder_name)
-    text = new_card_text(title, kind, source, tags, utc_now(), body)
     try:
         with vault.folder_lock(folder, app.settings.home.path):
             result = _write(result, folder, folder_name, title, body, text, on_conflict)

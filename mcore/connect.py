@@ -5,7 +5,8 @@ import os
 import sys
 from collections import namedtuple
 
-from mcore.errors import McoreError, UsageError
+from mcore.card import KIND_FOLDERS
+from mcore.errors import UsageError
 
 HOOK_SECONDS = 0.3  # a hook stands between a person and the agent: all of it takes under a second
 
@@ -62,9 +63,11 @@ def hook(app, format):
     stats, line = None, ""
     try:
         freshness = app.indexer.refresh(app.store, HOOK_SECONDS)
-        stats, line = {"total": app.store.total(), "kinds": app.store.counts_by("kind")}, _freshness_line(freshness)
-    except McoreError:
-        pass
+        # Kinds that a card made up are text of that card, and have no place in what a model takes as instruction.
+        kinds = {kind: count for kind, count in app.store.counts_by("kind").items() if kind in KIND_FOLDERS}
+        stats, line = {"total": app.store.total(), "kinds": kinds}, _freshness_line(freshness)
+    except Exception:
+        stats = None
     text = hook_text(stats, line, CHARS.get(format, DEFAULT_CHARS))
     return Hook(format, text, hook_output(text, format))
 

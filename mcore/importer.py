@@ -5,11 +5,13 @@ the clock's grain of being read is "racy": its stamp may not tell a later edit, 
 the next time. Windows has no change time, so `index` reads every file there.
 """
 
+import errno
 import json
 import os
 import time
 from collections import namedtuple
 from contextlib import closing, contextmanager
+from itertools import islice
 
 from mcore import vault
 from mcore.card import content_hash
@@ -23,6 +25,7 @@ CHANGE_TIME_IS_TRUE = os.name == "posix"
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
 DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
+BATCH_CARDS = 250
 PIECE_SECONDS = 0.25  # of reading go into one transaction of a search's refresh; writing takes about as long
 
 Report = namedtuple("Report", "added updated moved removed unchanged total skipped seconds warnings")
@@ -179,7 +182,7 @@ class Indexer:
             for rel_path, id, digest in cards:
                 empty = Row(id, None, rel_path, None, "", "", "", "[]", None, None, None, None, 0, digest, 0, 0, 0, 0, 0, "", "", "", "")
                 try:
-                    store.insert(empty)
+                    store.insert([empty])
                 except IntegrityError:
                     continue
 
@@ -217,19 +220,20 @@ class Indexer:
             with closing(open_store(temp_path)) as built:
                 built.bulk_mode()
                 with built.writing():
-                    built.start_ids_after(max([store.last_id(), *ids.values()], default=0))
+                    built.start_ids_after(self._reserve_ids(store, ids, scan))
                     built.set_vault(os.path.realpath(self.root))
-                    for prepared in self._prepare_all(list(scan.files), scan):
-                        if prepared.row is None:
-                            built.set_unreadable(prepared.rel_path, prepared.reason, prepared.stamp)
-                        else:
-                            built.insert(prepared.row._replace(id=ids.get(prepared.rel_path)))
-                            id, digest = old_hashes.get(prepared.rel_path, (None, b""))
-                            updated += id is not None and ids.get(prepared.rel_path) == id and digest != prepared.row.content_hash
+                    for some in _batches(self._prepare_all(list(scan.files), scan)):
+                        for failed in (p for p in some if p.row is None):
+                            built.set_unreadable(failed.rel_path, failed.reason, failed.stamp)
+                        rows = [p.row._replace(id=ids.get(p.rel_path)) for p in some if p.row]
+                        built.insert(rows)
+                        for row in rows:
+                            id, digest = old_hashes.get(row.rel_path, (None, b""))
+                            updated += id is not None and id == row.id and digest != row.content_hash
                 built.end_bulk_mode()
                 after = built.ids()
             moves = _moves({id: path for path, id in before.items()}, after)
-            store.take_over(temp_path)
+            self._keep_late(store, store.take_over(temp_path))
             if moves:
                 with store.writing():
                     store.move_stats(moves)
@@ -244,6 +248,27 @@ class Indexer:
             "removed": len(old_ids) - kept,
             "unchanged": kept - len(moves) - updated,
         }
+
+    @staticmethod
+    def _reserve_ids(store, ids, scan):
+        """The id after which the new cards of a build are numbered; others who add a card meanwhile
+        are given ids beyond them, so that no id ever means two cards."""
+        with store.writing():
+            last = max([store.last_id(), *ids.values()], default=0)
+            new = sum(1 for path in scan.files if path not in ids)
+            if new:
+                store.start_ids_after(last + new)
+        return last
+
+    def _keep_late(self, store, left):
+        """Puts back, with their ids, the cards that others indexed after the build had looked."""
+        late = {path: id for path, id in left if vault.is_walked(self.root, path, self.settings.ignore)}
+        if late:
+            with store.writing():
+                for path in late.keys() - store.hashes(late).keys():
+                    row = self._prepare(path, None).row
+                    if row:
+                        store.insert([row._replace(id=late[path])])
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
@@ -354,7 +379,7 @@ class Indexer:
             text, remark = vault.decode(data)
         except CardError as error:
             stamp = stamp or vault.Stamp(0, 0, 0, 0)
-            if is_racy(stamp, now):
+            if is_racy(stamp, now) or _may_pass(error.__context__):
                 stamp = stamp._replace(ctime_ns=0)  # differs from the file's, so that it is tried again
             return _Prepared(rel_path, None, error.message, stamp)
         card = read_card(rel_path, text)
@@ -416,8 +441,8 @@ class Indexer:
             ids = _assign_ids({p.rel_path: p.row.content_hash for p in fresh}, old, set(removed))
             store.remove([id for id, _ in old.values()])
             old_paths = {id: path for path, (id, _) in old.items()}
-            for p in fresh:
-                store.insert(p.row._replace(id=ids.get(p.rel_path)))
+            for some in _batches(fresh):
+                store.insert([p.row._replace(id=ids.get(p.rel_path)) for p in some])
             moves = _moves(old_paths, ids)
             if moves:
                 store.move_stats(moves)
@@ -449,6 +474,12 @@ def is_racy(stamp, read_ns):
     return stamp.ctime_ns > since or since < stamp.mtime_ns < read_ns + RACY_NS
 
 
+def _may_pass(fault):
+    """Whether what kept a file from being read may be over without a trace on the file (too many open
+    files, a network disk that was away); a right that is missing shows when it is given."""
+    return isinstance(fault, OSError) and fault.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP)
+
+
 def _storable(text):
     """Text that SQLite stores whole: no NUL, no lone surrogate; None stays."""
     return None if text is None else scrub(text).replace("\0", " ")
@@ -478,6 +509,13 @@ def _assign_ids(digests, old, removed):
         if path not in ids and path in old and old[path][0] not in taken:
             ids[path] = old[path][0]
     return ids
+
+
+def _batches(items):
+    """Lists of up to BATCH_CARDS of the items."""
+    items = iter(items)
+    while some := list(islice(items, BATCH_CARDS)):
+        yield some
 
 
 def _moves(old_paths, ids):

@@ -75,7 +75,7 @@ def _merged(found):
 
 @cache
 def _compiled(pattern):
-    """A compiled pattern, made at first need: most cards need none, and all cost 30 ms."""
+    """A compiled pattern, made at first need: most cards need a few, and all cost 40 ms."""
     return re.compile(pattern)
 
 
@@ -125,10 +125,11 @@ _NAME = (
     # a variable: $GITHUB_TOKEN2, $dbPass2->value
     r"|\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*(?:[A-Z][a-z0-9]+)*)(?:[-:.\[].*)?$"
 )
-# A part of at least 8 characters with letters and digits.
-_LONG_PART = r"(?:^|(?<=[-_./:]))(?=[a-z]*[0-9])(?=[0-9]*[a-z])[^-_./:]{8}"
-# Where the class of character changes; a capital that begins a word is no change.
-_CHANGE = r"[a-z](?=[^a-z])|[0-9](?=[^0-9])|[A-Z](?=[^A-Za-z]|[A-Z][a-z])|[^A-Za-z0-9](?=[A-Za-z0-9])"
+# Two places where the class of character changes; a capital that begins a word is no change.
+_CHANGE = r"(?:[a-z](?=[^a-z])|[0-9](?=[^0-9])|[A-Z](?=[^A-Za-z]|[A-Z][a-z])|[^A-Za-z0-9](?=[A-Za-z0-9]))"
+_CHANGES = rf"{_CHANGE}.*{_CHANGE}"
+# Lower-case parts of fewer than 8 mixed characters, the name of a thing: cl100k_base, regcred-7f9c4b.
+_SHORT_PARTS = r"(?!.*[A-Z])(?=.*[-_./:])(?!(?:.*[-_./:])?(?=[a-z]*[0-9])(?=[0-9]*[a-z])[^-_./:]{8})"
 
 
 def _varied(match):
@@ -146,20 +147,30 @@ def _mixed_token(match):
 
 def _mixed(value):
     """Whether `value` holds ASCII letters and digits."""
-    return bool(_compiled("(?s)(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match(value))
+    return _value_tests()[0](value) is not None
+
+
+@cache
+def _value_tests():
+    """What `_looks_secret` asks, bound once: a text may hold 100,000 assignments in a megabyte."""
+    return (
+        re.compile("(?s)(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match,
+        re.compile(_PLACEHOLDER).search,
+        re.compile(_NO_SECRET).match,
+        re.compile(_NAME).match,
+        re.compile(_FILE_END).search,
+    )
 
 
 def _looks_secret(value):
     """Whether an assigned value is neither a placeholder, a reference, a number nor plain words."""
-    if not _mixed(value):
+    mixed, placeholder, no_secret, name, file_end = _value_tests()
+    if not mixed(value):
         return False
     lowered = value.lower()
-    return not (
-        _compiled(_PLACEHOLDER).search(lowered)
-        or _compiled(_NO_SECRET).match(lowered)
-        or _compiled(_NAME).match(value)
-        or _compiled(_FILE_END).search(lowered[-9:])
-    )
+    if placeholder(lowered) or no_secret(lowered) or name(value):
+        return False
+    return not ("." in value and file_end(lowered[-9:]))
 
 
 def _looks_random(value):
@@ -168,11 +179,9 @@ def _looks_random(value):
     `newPassword2` changes its class of character 2 times, `hunter2Trombone99` 3 times, random
     characters about once for every two.
     """
-    if len(value) < 8 or not _looks_secret(value) or len(_compiled(_CHANGE).findall(value)) < 2:
+    if len(value) < 8 or not _compiled(_CHANGES).search(value) or not _looks_secret(value):
         return False
-    if value != value.lower() or not _compiled("[-_./:]").search(value):
-        return True
-    return bool(_compiled(_LONG_PART).search(value))  # cl100k_base, regcred-7f9c4b have short parts only
+    return not _compiled(_SHORT_PARTS).match(value)
 
 
 # -- Assignments: `password = value` in the shapes of code, configuration, Markdown and prose.
@@ -201,56 +210,54 @@ _ASSIGNMENT = (
     rf"(?(pair)(?:[!-.0-9:-~]{{1,40}}(?:{_SPACE}?[/／、，]{_SPACE}?|{_SPACE}))?){_VALUE}"
 )
 _KEY_OF = (
-    r"(?i)(?:api|access|secret|private|app|auth|encrypt(?:ion)?|sign(?:ing)?|account|master|shared|consumer)"
-    r"[ _-]?$"
-)
-# Page marks and idempotency keys.
+    "api", "access", "secret", "private", "app", "auth", "encrypt", "encryption", "sign", "signing",
+    "account", "master", "shared", "consumer",
+)  # fmt: skip
+# Page marks, idempotency keys and marks of a vocabulary.
 _TOKEN_OF_NOTHING = (
-    r"(?i)(?:next|page|paging|forward|backward|continuation|cursor|sync|client|request|lock|change|update|idempotency"
-    r"|csrf|xsrf|pad|eos|bos|unk|mask|stop)[ _-]?$"
-)
+    "next", "page", "paging", "forward", "backward", "continuation", "cursor", "sync", "client", "request",
+    "lock", "change", "update", "idempotency", "csrf", "xsrf", "pad", "eos", "bos", "unk", "mask", "stop",
+)  # fmt: skip
 
 
 def _assigned(match):
     """The span of an assigned value that looks secret, else None."""
-    if _is_other_key(match) or ((match["sep"] in (",", ">") or match["line"]) and _is_other_shape(match)):
+    password, sep, said, line = match.group("password", "sep", "said", "line")
+    name = (password or match[0][:3]).lower()
+    if _is_other_key(match, name, sep) or (sep in (",", ">") and _is_other_sign(match, sep)):
         return None
-    short = (match["password"] or "").lower() == "pass" and match["sep"] == ":"
-    doubtful = not match["password"] or match["said"] is not None or match["line"] or short
+    if line and match.string[match.end() : match.end() + 40].split("\n")[0].strip():
+        return None  # a value on the next line stands there alone
+    doubtful = not password or said is not None or line or (name == "pass" and sep == ":")
     return _value_span(match, _looks_random if doubtful else _looks_secret)
 
 
-def _is_other_key(match):
+def _is_other_key(match, name, sep):
     """Whether what stands around makes it another name: cache key, next_token, AWS::IAM::AccessKey."""
-    name = (match["password"] or match[0][:3]).lower()
-    before = match.string[max(0, match.start() - 12) : match.start()]
-    if "::" in before and _compiled("::[A-Za-z0-9]*$").search(before):
+    start = match.start()
+    before = match.string[start - 34 if start > 34 else 0 : start]
+    if ":" in before and _compiled("::[A-Za-z0-9]{0,12}$").search(before):
         return True
-    if match["sep"] == ":" and _compiled("://[A-Za-z0-9._~-]{0,30}$").search(
-        match.string[max(0, match.start() - 34) : match.start()]
-    ):  # https://x-access-token:...@host is for the rule of addresses
+    # https://x-access-token:...@host is for the rule of addresses
+    if sep == ":" and "://" in before and _compiled("://[A-Za-z0-9._~-]{0,30}$").search(before):
         return True
-    if match["close"][:1] == ")" and _compiled(r"[A-Za-z0-9_]\($").search(before):  # md5(password)=...
-        return True
+    if before[-1:] == "(" and match["close"][:1] == ")":  # md5(password)=...
+        return bool(_compiled(r"[A-Za-z0-9_]\($").search(before))
+    word = (before[:-1] if before[-1:] in ("_", "-", " ") else before).lower()
     if name == "key":
-        return not _compiled(_KEY_OF).search(before)
+        return not word.endswith(_KEY_OF)
     if name == "tok":
-        return bool(_compiled(_TOKEN_OF_NOTHING).search(before))
-    if name == "sec":
-        return before[-1:] == match["sep"] == ":"  # arn:aws:secretsmanager:...:secret:name
-    return False
+        return word.endswith(_TOKEN_OF_NOTHING)
+    return name == "sec" and before[-1:] == sep == ":"  # arn:aws:secretsmanager:...:secret:name
 
 
-def _is_other_shape(match):
-    """Whether the sign between key and value is no assignment here."""
-    text, end, sep = match.string, match.end(), match["sep"]
-    if sep == ",":  # only define("KEY", "value"): quoted first and second argument of a call
-        before = text[max(0, match.start() - 40) : match.start()]
-        quoted = match["close"] and match.lastgroup != "bare"
-        return not (quoted and _compiled(r"\([ \t]?[\"'][\w.-]*$").search(before))
+def _is_other_sign(match, sep):
+    """Whether `,` or `>` after the key assigns nothing: define("KEY", "value") and <key>value</key> do."""
     if sep == ">":
-        return text[end : end + 2] != "</"
-    return bool(match["line"] and text[end : end + 40].split("\n")[0].strip())
+        return match.string[match.end() : match.end() + 2] != "</"
+    before = match.string[max(0, match.start() - 40) : match.start()]
+    quoted = match["close"] and match.lastgroup != "bare"
+    return not (quoted and _compiled(r"\([ \t]?[\"'][\w.-]*$").search(before))
 
 
 def _value_span(match, looks):
@@ -258,8 +265,11 @@ def _value_span(match, looks):
     start, end = match.span(match.lastgroup)
     value = match.string[start:end]
     if match.lastgroup == "bare":
+        if value[-1] in "([" and not match.string[end : end + 1].isascii():  # a remark: b4FAKE7x(生产)
+            value = value[:-1]
         value = _bare_value(value)
-    if match.lastgroup in ("bare", "tick") and _compiled(_CALL).match(value):
+    called = "(" in value or "[" in value
+    if called and match.lastgroup in ("bare", "tick") and _compiled(_CALL).match(value):
         return None
     return (start, start + len(value)) if len(value) >= 6 and looks(value) else None
 
@@ -272,7 +282,7 @@ def _bare_value(value):
     return value[:-2].rstrip(".,:?)]}") if value.endswith(("**", "__")) else value
 
 
-_RULER = r"(?m)^[ \t>]{0,8}\|?(?:[ \t]{0,8}:?-{1,200}:?[ \t]{0,8}\|){1,40}[ \t:-]{0,200}$"
+_RULER = r"(?m)^[ \t>]{0,8}\|?(?:[ \t]{0,8}:?-{1,200}:?[ \t]{0,8}\|){1,40}[ \t:-]{0,200}\r?$"
 _KEY_CELL = (
     rf"(?i)(?:.*[^a-z])?(?:(?P<password>{_PASSWORD})"
     r"|(?:api|access|secret)[ _-]?key|secret|token|密[钥鑰]|令牌)[*`_ ]*$"
@@ -282,7 +292,7 @@ _KEY_CELL = (
 def table_spans(text):
     """Spans of values below a header cell such as `密码` in Markdown tables."""
     at = 0
-    for ruler in _compiled(_RULER).finditer(text):
+    for ruler in _compiled(_RULER).finditer(text) if "|" in text else ():
         if ruler.start() < at:  # inside the rows of the table before
             continue
         header = text[text.rfind("\n", 0, max(0, ruler.start() - 1)) + 1 : ruler.start()]

@@ -73,7 +73,7 @@ def _find(store, id, path):
             return store.by_path(candidate)
     unreadable = store.known_unreadable()
     if wanted in unreadable:
-        raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "memory index tries it again")
+        raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "mend the file, then run: memory index")
     import difflib
 
     near = difflib.get_close_matches(wanted[:200], paths, 3, 0.6)

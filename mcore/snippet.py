@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections import namedtuple
+from functools import lru_cache
 from itertools import pairwise
 
 from mcore.tokenize import normalize
@@ -10,7 +11,8 @@ from mcore.tokenize import normalize
 SNIPPET_CHARS = 160
 _LEAD = 40  # characters before the first match
 _PLACES = 50  # occurrences of a term that are looked at; the best window is nearly always among them
-_LONG_TEXT = 400_000  # characters searched for the best place; beyond them the start is shown
+_LONG_TEXT = 400_000  # characters searched at a time for the best place
+_LONGEST_TEXT = 4_000_000  # characters searched at all (0.1 s a million); without a place the start is shown
 
 _PIECE, _OVERLAP = 2000, 200  # characters; a query word has at most 200
 _LATIN_END, _SPACED_END = "\u0250", "\u0e00"  # Latin ends; the first script without spaces begins
@@ -26,16 +28,22 @@ def snippet(body, terms, width=SNIPPET_CHARS):
     Without any match (the words stand in the title or the tags) it is the start of the body. "…"
     stands where text was cut off.
     """
-    text = body[:_LONG_TEXT]
+    text, at = body[:_LONG_TEXT], 0
     places = _places(text, terms)
+    while not places and at + len(text) < min(len(body), _LONGEST_TEXT):
+        at += _LONG_TEXT - _OVERLAP
+        text = body[at : at + _LONG_TEXT]
+        places = _places(text, terms)
+    if at and not places:
+        text, at = body[:_LONG_TEXT], 0
     start = _best_start(places, width) if places else _first_text(text)
     start = _line_start(text, start)
     end = min(len(text), start + width)
     part = text[start:end]
     shown = " ".join(part.split())
-    if start > 0 and text[:start].strip():
+    if at or text[:start].strip():
         shown = "…" + shown
-    if text[end:].strip() or len(body) > len(text):
+    if text[end:].strip() or len(body) > at + len(text):
         shown += "…"
     return shown
 
@@ -146,6 +154,7 @@ def _aligned(piece):
     return "".join(folded), starts, ends
 
 
+@lru_cache(maxsize=4096)
 def _joins_left(char):
     """Whether a character may melt into the one before it."""
     first = normalize(char)[:1]

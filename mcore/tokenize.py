@@ -13,6 +13,8 @@ import unicodedata
 from collections import namedtuple
 from operator import add
 
+from mcore.variants import spellings
+
 # Han in all planes, kana, Hangul, Bopomofo, and Thai, Lao, Khmer, Burmese.
 UNSPACED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3031-\u3035\u3038-\u303c\u3041-\u3096\u3099\u309a\u309d-\u309f"
@@ -163,8 +165,8 @@ def split_query(query, limit=MAX_TERMS):
     make it one term that is asked as a phrase.
     """
     terms, left_off = {}, 0
-    for chunk in _SEPARATOR.split(_clean(query)):
-        for term in _chunk_terms(chunk):
+    for piece, unspaced in query_pieces(query):
+        for term in _run_terms(piece) if unspaced else _word_terms(piece):
             if term.text in terms:
                 continue
             if len(terms) < limit:
@@ -174,40 +176,52 @@ def split_query(query, limit=MAX_TERMS):
     return list(terms.values()), left_off
 
 
-def _chunk_terms(chunk):
-    """Terms of one piece of a query without white space, cut at script borders."""
-    at = 0
-    for run in _RUN.finditer(chunk):
-        yield from _word_terms(chunk[at : run.start()])
-        yield from _run_terms(run[0])
-        at = run.end()
-    yield from _word_terms(chunk[at:])
+def query_pieces(query):
+    """(piece, whether it is of a script without spaces) of a query, cut at signs and script borders.
+
+    An unspaced piece is folded; a word keeps its case, which tells its sub-words, and its joints.
+    """
+    for chunk in _SEPARATOR.split(_clean(query)):
+        at = 0
+        for run in _RUN.finditer(chunk):
+            yield from ((word, False) for word in _whole_words(chunk[at : run.start()]))
+            yield run[0].casefold(), True
+            at = run.end()
+        yield from ((word, False) for word in _whole_words(chunk[at:]))
 
 
-def _run_terms(run):
-    """The pairs of an unspaced run; a single character stands for every card that holds it."""
-    run = run.casefold()
-    if len(run) == 1:
-        yield Term(run, (run,), False, ())
-    for pair in map(add, run, run[1:]):
-        yield Term(pair, (pair,), False, ())
-
-
-def _word_terms(text):
-    """The terms of words or identifiers: those that hold a letter or digit at all."""
+def _whole_words(text):
+    """The words or identifiers of a text that hold a letter or digit at all."""
     if not text.isascii() and any("\u0370" <= char < "\u2000" for char in text):
         text = re.sub(_BORDER, " ", text.casefold())
     for word in text.split():
         word = word.strip(_TRIM)[:MAX_WORD]
-        if not any(map(str.isalnum, word)):
-            continue
-        folded = word.casefold()
-        tokens = _JOINTS.split(folded)
-        phrases = [" ".join(tokens)]
-        phrases += [form for form in identifier_parts(word) if form not in phrases]
-        parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
-        # `a*` is nearly every card: the open end needs two characters.
-        yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)
+        if any(map(str.isalnum, word)):
+            yield word
+
+
+def split_word(word):
+    """The tokens of a word or identifier: `Auth.access_ttl` gives `auth access ttl`."""
+    return [token for token in _JOINTS.split(word.casefold()) if token]
+
+
+def _run_terms(run):
+    """The pairs of an unspaced run; a single character stands for every card that holds it."""
+    if len(run) == 1:
+        yield Term(run, tuple(spellings(run)), False, ())
+    for pair in map(add, run, run[1:]):
+        yield Term(pair, tuple(spellings(pair)), False, ())
+
+
+def _word_terms(word):
+    """The term of a word or identifier, with its other forms and its parts."""
+    folded = word.casefold()
+    tokens = _JOINTS.split(folded)
+    phrases = [" ".join(tokens)]
+    phrases += [form for form in identifier_parts(word) if form not in phrases]
+    parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
+    # `a*` is nearly every card: the open end needs two characters.
+    yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)
 
 
 def _quote(phrase):

@@ -109,7 +109,7 @@ def scan(root, ignore=(), name_ignored=False):
                 continue
             if stat.S_ISREG(info.st_mode):
                 shown = rel
-                if not _is_text(rel):
+                if not (rel.isascii() or _is_text(rel)):
                     shown = _shown(rel)
                     if shown in files:
                         skipped.append(Skipped(shown, "its name is not valid UTF-8 and reads like another's"))
@@ -231,9 +231,10 @@ def _stamp(info):
     """The Stamp of a stat result, in numbers that SQLite holds: years after 2262 count as 2262, and of an
     inode number (128 bits on some Windows disks) the lower 63 bits are kept."""
     mtime, ctime, inode = info.st_mtime_ns, info.st_ctime_ns, info.st_ino
-    if mtime > _MAX_INT or ctime > _MAX_INT or inode > _MAX_INT:
-        mtime, ctime, inode = min(mtime, _MAX_INT), min(ctime, _MAX_INT), inode & _MAX_INT
-    return Stamp(info.st_size, mtime, ctime, inode)
+    if not (-_MAX_INT <= mtime <= _MAX_INT and -_MAX_INT <= ctime <= _MAX_INT and inode <= _MAX_INT):
+        mtime, ctime = (max(-_MAX_INT, min(ns, _MAX_INT)) for ns in (mtime, ctime))
+        inode &= _MAX_INT
+    return tuple.__new__(Stamp, (info.st_size, mtime, ctime, inode))  # twice as quick, 10,000 times a search
 
 
 def is_walked(root, name, ignore=()):

@@ -448,3 +448,12 @@ def test_cards_and_folders_are_for_their_owner_alone(app, tmp_path):
     result = capture(app, "t", BODY)
     for path, mode in ((result.path, 0o600), ("03-Knowledge", 0o700), (".", 0o700)):
         assert stat.S_IMODE(os.stat(tmp_path / "vault" / path).st_mode) == mode
+
+
+def test_a_card_too_large_to_be_read_again_is_rejected(app, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.json").write_text('{"max_card_bytes": 1000}')
+    result = capture(app, "t", "x" * 1000)
+    assert not (tmp_path / "vault").exists()
+    assert (result.status, result.path, slugs(result)) == ("rejected", None, ["long-body"])
+    assert capture(app, "t", "x" * 500).status == "created" and len(cards_below(tmp_path / "vault")) == 1

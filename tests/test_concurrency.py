@@ -196,7 +196,8 @@ def test_two_vaults_under_one_data_root_never_mix_from_the_first_moment(tmp_path
 def test_a_first_start_of_many_at_once_makes_one_whole_index(tmp_path, write_note):
     for n in range(50):
         write_note(f"{n}.md", f"note {n} about zebras")
-    commands = [["search", "zebras"], ["stats"], ["index"], ["index", "--rebuild"], capture("t", BODY), ["show", "1.md"]]
+    commands = [["search", "zebras"], ["stats"], ["index"], ["index", "--rebuild"], ["show", "1.md"]]
+    commands.append(capture("t", BODY))
     for batch in together(tmp_path, [[command] for command in commands]):
         assert batch[0][0] == 0, batch
     assert whole(tmp_path / "home/memory.db")

@@ -196,6 +196,25 @@ def test_an_unreadable_file_of_the_same_size_and_tick_becomes_readable(app, writ
     assert found(app, "okapi") == ["a.md"]
 
 
+@pytest.mark.skipif(not POSIX, reason="a limit of open files")
+def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_note, monkeypatch):
+    import resource
+
+    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    write_note("a.md", "okapi")
+    os.utime(write_note("b.md", "okapi"), (1, 1))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    scan = app.indexer._scan(thorough=False)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        prepared = app.indexer._prepare("b.md", scan)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert "Too many open files" in prepared.reason
+    app.indexer._apply(app.store, [prepared], [], [])
+    assert sorted(found(app, "okapi", sync=True)) == ["a.md", "b.md"] and app.store.count_unreadable() == 0
+
+
 def test_a_limit_that_was_raised_lets_the_file_in(make_app, write_note, tmp_path):
     """The remark says "raise max_card_bytes in config.json to read it": then it must help."""
     write_note("a.md", "okapi " * 100)
@@ -287,7 +306,6 @@ def test_a_name_that_is_not_utf8_is_found_moved_and_removed(app, write_note, tmp
 
 def test_random_edits_end_in_what_a_fresh_index_says(tmp_path):
     """F8, small: `python bench/faults/random_edits.py` runs a thousand longer sequences."""
-    sys.path.insert(0, ROOT)
     from bench.faults.random_edits import run_sequence
 
     faults = []
@@ -339,8 +357,8 @@ def test_what_does_not_fit_the_budget_is_stale_and_said(app, write_note):
         write_note(f"{number}.md", f"okapi {number}")
     first = app.indexer.refresh(app.store, seconds=0)
     assert first.checked == 5 and first.changed >= 1 and first.changed + first.stale == 5 and first.stale
-    while app.indexer.refresh(app.store, seconds=0).stale:
-        pass
+    for _ in range(5):
+        app.indexer.refresh(app.store, seconds=0)
     assert len(found(app, "okapi")) == 5
 
 
@@ -360,10 +378,10 @@ def test_the_id_of_a_moved_card_lives_through_searches_of_no_budget(app, write_n
     before = app.store.ids()
     for number in range(6):
         os.rename(tmp_path / "vault" / f"{number}.md", tmp_path / "vault" / f"moved-{number}.md")
-    rounds = 0
-    while app.indexer.refresh(app.store, seconds=0).stale:
-        rounds += 1
-    assert rounds and app.store.ids() == {f"moved-{path}": id for path, id in before.items()}
+    assert app.indexer.refresh(app.store, seconds=0).stale
+    for _ in range(6):
+        app.indexer.refresh(app.store, seconds=0)
+    assert app.store.ids() == {f"moved-{path}": id for path, id in before.items()}
 
 
 def test_a_busy_index_makes_a_search_stale_and_no_error(app, write_note):
@@ -437,14 +455,13 @@ def test_equal_files_keep_their_ids_when_all_dates_change(app, write_note, how):
     assert app.store.ids() == before
 
 
-def test_a_thousand_equal_notes_move_in_order_and_in_no_time(app, write_note, tmp_path):
+def test_a_thousand_equal_notes_move_in_order(app, write_note, tmp_path):
     for number in range(1000):
         write_note(f"old/{number:04}.md", "")
     app.indexer.index(app.store)
     before = app.store.ids()
     os.rename(tmp_path / "vault" / "old", tmp_path / "vault" / "new")
-    started = time.process_time()
-    assert app.indexer.index(app.store).moved == 1000 and time.process_time() - started < 5
+    assert app.indexer.index(app.store).moved == 1000
     assert app.store.ids() == {path.replace("old", "new"): id for path, id in before.items()}
 
 
@@ -490,10 +507,38 @@ def test_readers_see_the_old_index_until_the_new_one_is_whole(app, write_note):
         write_note(f"{number}.md", f"zebra {number}")
     seen = []
     with closing(open_store(app.store.path)) as reader:
-        app.progress = lambda done, total: seen.append((reader.count_matches('"okapi"'), reader.count_matches('"zebra"')))
+
+        def counts():
+            return [reader.count_matches(f'"{word}"') for word in ("okapi", "zebra")]
+
+        app.progress = lambda done, total: seen.append(counts())
         rebuild(app)
-        assert set(seen) == {(10, 0)} and len(seen) == 11
-        assert (reader.count_matches('"okapi"'), reader.count_matches('"zebra"')) == (0, 10)
+        assert seen == [[10, 0]] * 11 and counts() == [0, 10]
+
+
+@pytest.mark.parametrize("how", [INDEX, "rebuild"])
+def test_an_id_given_while_a_rebuild_runs_stays_that_card_s(app, make_app, write_note, monkeypatch, how):
+    """A card captured during a rebuild once got an id that the rebuild then gave to another card."""
+    monkeypatch.setattr("mcore.importer.REBUILD_ABOVE", 5)
+    for number in range(10):
+        write_note(f"{number}.md", f"okapi {number}")
+    app.indexer.index(app.store)
+    for number in range(5, 30):
+        write_note(f"{number}.md", f"new okapi {number}")
+    given = {}
+
+    def capture(done, total):
+        if done == total // 2:
+            other = make_app()
+            write_note("late.md", "quokka")
+            given[other.indexer.index_one(other.store, "late.md")] = "late.md"
+
+    app.progress = capture
+    rebuild(app) if how == "rebuild" else app.indexer.index(app.store)
+    ids = app.store.ids()
+    assert len(ids) == len(set(ids.values())) == 31 and given.items() <= {id: path for path, id in ids.items()}.items()
+    assert found(app, "quokka") == ["late.md"] and found(app, "quokka", sync=True) == ["late.md"]
+    assert app.store.ids() == ids
 
 
 @pytest.mark.skipif(not POSIX, reason="signals")
@@ -529,9 +574,11 @@ def test_a_rebuild_restores_any_damaged_index(app, write_note, damage):
     with app.store.writing():
         app.store.count_read("3.md", "now")
     statements = {
-        "a table is missing": "DROP TABLE meta", "newer": "PRAGMA user_version = 99", "mark": "PRAGMA application_id = 1",
+        "a table is missing": "DROP TABLE meta",
+        "newer": "PRAGMA user_version = 99",
+        "mark": "PRAGMA application_id = 1",
         "absurd ids": f"UPDATE cards SET id = {(1 << 63) - 1} WHERE rel_path = '0.md'",
-    }  # fmt: skip
+    }
     if damage in statements:
         app.store.connection.execute(statements[damage])
     app.close()
@@ -562,13 +609,22 @@ def test_one_card_is_indexed_alone(app, write_note):
 
 
 ODD_NOTES = {
-    "empty.md": b"", "nul.md": b"---\ntitle: \"a\\0b\"\n---\nokapi", "title.md": b"# ti\0tle\nokapi \0 x",
-    "gbk.md": "# 标题\nokapi 中文".encode("gbk"), "utf16.md": "# t\nokapi".encode("utf-16"), "bom.md": b"\xef\xbb\xbf# x\nokapi",
-    "cr.md": b"# x\rokapi\r", "tags.md": b"---\ntags: [" + b", ".join(b"t%d" % n for n in range(10_000)) + b"]\n---\nokapi",
-    "wide.md": b"x" * 1_000_000 + b" okapi", "lines.md": b"\n" * 500_000 + b"okapi", "surrogate.md": b"\xed\xa0\x80 okapi",
-    "fence.md": b"```\n" * 10_000 + b"okapi", "deep.md": b"---\na: " + b"[" * 5000 + b"\n---\nokapi", "fm.md": b"---\n",
+    "empty.md": b"",
+    "fm.md": b"---\n",
+    "nul.md": b'---\ntitle: "a\\0b"\n---\nokapi',
+    "title.md": b"# ti\0tle\nokapi \0 x",
+    "gbk.md": "# 标题\nokapi 中文".encode("gbk"),
+    "utf16.md": "# t\nokapi".encode("utf-16"),
+    "bom.md": b"\xef\xbb\xbf# x\nokapi",
+    "cr.md": b"# x\rokapi\r",
+    "surrogate.md": b"\xed\xa0\x80 okapi",
+    "tags.md": b"---\ntags: [" + b", ".join(b"t%d" % n for n in range(10_000)) + b"]\n---\nokapi",
+    "wide.md": b"x" * 1_000_000 + b" okapi",
+    "lines.md": b"\n" * 500_000 + b"okapi",
+    "fence.md": b"```\n" * 10_000 + b"okapi",
+    "deep.md": b"---\na: " + b"[" * 5000 + b"\n---\nokapi",
     "kind.md": b"---\nkind: " + b"k" * 5000 + b"\nsource: [a]\ncreated: {b: c}\n---\nokapi",
-}  # fmt: skip
+}
 
 
 def test_notes_of_every_odd_kind_are_found(app, write_note):

@@ -207,6 +207,23 @@ def test_a_vault_that_is_a_file_is_an_error_and_not_an_empty_answer(make_app, tm
         search(make_app(vault=tmp_path / name), "x")
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind here")
+def test_what_may_not_be_looked_into_is_counted_or_an_error(app, tmp_path):
+    assert search(app, "redis").freshness.unreadable == 0
+    for folder, outcome in (("03-Knowledge", 2), (".", SetupError)):
+        os.chmod(tmp_path / "vault" / folder, 0)
+        try:
+            if outcome is SetupError:
+                with pytest.raises(SetupError, match="cannot look into the vault"):
+                    search(app, "redis")
+            else:
+                result = search(app, "redis")
+                assert (result.hits, result.freshness.unreadable) == ([], outcome)
+        finally:
+            os.chmod(tmp_path / "vault" / folder, 0o700)
+    assert paths_of(search(app, "redis")) == ["03-Knowledge/redis.md"]
+
+
 def test_an_index_that_lost_its_full_text_is_no_empty_answer(app):
     search(app, "redis")
     with closing(sqlite3.connect(app.db_path)) as connection:
@@ -354,7 +371,7 @@ def test_a_very_long_line_gives_a_short_snippet_soon(app, write_note, body):
     started = time.process_time()
     hit = search(app, "needle").hits[0]
     assert time.process_time() - started < 1.5
-    assert len(hit.snippet) < 400 and "\n" not in hit.snippet
+    assert len(hit.snippet) < 400 and "\n" not in hit.snippet and "needle" in hit.snippet
 
 
 def test_a_snippet_is_one_line_of_bounded_length(app, write_note):

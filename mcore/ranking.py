@@ -1,0 +1,252 @@
+"""Which cards answer a query best: our own BM25 over the postings of the index. No card files.
+
+A query becomes parts, each with a weight; a card's score is the sum of its parts. Adding scores was
+better than fusing ranks (RRF) in every trial.
+
+| part | weight | what it asks |
+| word | 1 | a Latin word: .3 for the word as it stands, .7 for all words of the vault with its stem |
+| identifier | 1 | its words, sub-words and joined form, each as a word |
+| pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
+| soft | .1, .3 | English stop words that stand alone; pairs inside Chinese question phrases |
+| single | .4 | one character of an unspaced script, as the start of every pair |
+| phrase | .3 | two adjacent Latin words, in any of their forms |
+
+FTS5's bm25() is not used: its constants are fixed, every form of a word would have its own rarity,
+and it reads every posting list two times. Postings come from fts5vocab, the lengths of cards from
+FTS5's own table. A long posting list is read only for the cards that rarer parts have found.
+"""
+
+import re
+from collections import defaultdict, namedtuple
+from math import log
+
+from mcore.stem import stem
+from mcore.tokenize import identifier_parts, query_pieces, split_word
+from mcore.variants import spellings
+
+# k1 and b: chat turns and sessions in English are best with little regard to length, Chinese diary lines with more
+# (memdaily_zh .733 with b .75, .722 with .5; locomo_turn .490 and .504).
+WORD_K1, WORD_B = 1.0, 0.45
+PAIR_K1, PAIR_B = 1.2, 0.75
+COLUMN_WEIGHTS = {"title": 3.0, "labels": 2.0, "body": 1.0, "names": 1.0}
+
+STEM_SHARE = 0.7
+SINGLE_WEIGHT = 0.4
+PHRASE_WEIGHT = 0.3
+SOFT_WORD, SOFT_PAIR = 0.1, 0.3
+
+MIN_STEM = 3  # letters; shorter stems begin too many words
+STEM_FORMS = 4  # forms of one word inside a phrase
+RARE_CARDS = 400  # a list of more cards is read for candidates only
+CANDIDATES = 500  # cards whose length is looked at
+COMMON_BUDGET = 8000  # entries of long lists that one query may read
+MAX_PAIRS_OF_SINGLE = 150  # a character that begins more different pairs says little
+MANY_TERMS = 4  # a query of more terms is a sentence
+
+STOP_WORDS = frozenset(
+    "a an the this that these those some any such same other own more most each both all no not nor only too very just so "
+    "i me my we us our you your he him his she her hers it its they them their who whom whose which what when where why how "
+    "am is are was were be been being do does did doing done has have had having can could may might must shall should will would "
+    "and or but if then than because as while until of at by for with about into through during before after above below "
+    "to from up down in out on off over under again once here there also between s t".split()
+)
+_QUESTION_PHRASES = (
+    "请问|什么时候|是什么|为什么|什么样|什么|怎么样|怎么办|怎么|怎样|如何|哪一个|哪一|哪些|哪个|哪里|哪儿|哪几|哪|多少|多久|几个|几次|"
+    "是否|是不是|有没有|能不能|要不要|可不可以|吗|呢|"
+    "請問|什麼時候|是什麼|為什麼|什麼樣|什麼|怎麼樣|怎麼辦|怎麼|怎樣|哪一個|哪個|哪裡|哪裏|哪兒|哪幾|幾個|幾次|有沒有|嗎|"
+    "何时|何時|何处|何處|谁|誰"
+)
+
+Part = namedtuple("Part", "kind text weight")
+Part.__doc__ = "One thing to look for: `kind` is word, plain, pair, single or phrase (two words with a space)."
+
+
+def is_question(query, terms):
+    """Whether lower tiers fill up for this query: it asks or tells in a sentence.
+
+    A question mark, a question phrase, an English stop word standing alone, or more than
+    MANY_TERMS terms make it one.
+    """
+    if "?" in query or "\uff1f" in query or len(terms) > MANY_TERMS:
+        return True
+    return any(term.text in STOP_WORDS for term in terms) or re.search(_QUESTION_PHRASES, query) is not None
+
+
+def parts(query):
+    """The parts of a query, each once."""
+    found, words = {}, []
+    for piece, unspaced in query_pieces(query):
+        if unspaced:
+            for part in _run_parts(piece):
+                found.setdefault(part[:2], part)
+        else:
+            words += _words(piece)
+    if not found and all(soft for _, soft in words):
+        words = [(word, False) for word, _ in words]  # nothing but stop words: then they are what is asked
+    for word, soft in words:
+        part = Part("plain", word, SOFT_WORD) if soft else Part("word", word, 1.0)
+        found.setdefault(part[:2], part)
+    for (left, soft), (right, soft_too) in zip(words, words[1:]):
+        if not (soft and soft_too):
+            part = Part("phrase", f"{left} {right}", PHRASE_WEIGHT)
+            found.setdefault(part[:2], part)
+    return list(found.values())
+
+
+def _run_parts(run):
+    """The pairs and single characters of a run; those inside a question phrase weigh less or not at all."""
+    if len(run) == 1:
+        yield Part("single", run, 1.0)
+        return
+    said = [piece for piece in re.split(_QUESTION_PHRASES, run) if piece]
+    telling = {piece[at : at + 2] for piece in said for at in range(len(piece) - 1)}
+    for at in range(len(run) - 1):
+        pair = run[at : at + 2]
+        yield Part("pair", pair, 1.0 if pair in telling else SOFT_PAIR)
+    for char in "".join(said):
+        yield Part("single", char, SINGLE_WEIGHT)
+
+
+def _words(piece):
+    """(word, soft) for the words, sub-words and joined forms of a piece without white space."""
+    words, tokens = [], split_word(piece)
+    forms = [form for form in identifier_parts(piece)]
+    for token in (*tokens, *" ".join(forms).split()):
+        if token not in words:
+            words.append(token)
+    alone = len(tokens) == 1 and not forms
+    return [(word, alone and word in STOP_WORDS) for word in words]
+
+
+class Ranking:
+    """Scores the cards of one store for one query."""
+
+    def __init__(self, store):
+        self.store = store
+        self.total = store.rows_in_index()
+        self.lists = []  # (weight x rarity, pair-like, doc -> frequency)
+
+    def scores(self, query, allowed=None):
+        """doc -> score of the best cards (about CANDIDATES of them); `allowed` limits them to a set of docs."""
+        asked = parts(query)
+        sizes = self.store.frequencies(_tokens(asked))
+        common = []
+        for part in asked:
+            self._read(part, sizes, common)
+        self._read_common(common, allowed)
+        return self._sum(allowed)
+
+    # ---- reading posting lists -------------------------------------------------------------------
+
+    def _read(self, part, sizes, common):
+        """Takes in one part, or puts it off when its list is long."""
+        if part.kind == "pair":
+            forms = [form for form in spellings(part.text) if form in sizes]
+        elif part.kind == "single":
+            forms = [pair for char in spellings(part.text) for pair in self._pairs_of(char, sizes)]
+        elif part.kind == "phrase":
+            self._read_phrase(part, sizes)
+            return
+        else:
+            forms = [part.text] if part.text in sizes else []
+            if part.kind == "word":
+                self._read_stem(part, sizes, common)
+                part = part._replace(weight=part.weight * (1 - STEM_SHARE))
+        self._read_forms(part, forms, sizes, common)
+
+    def _read_forms(self, part, forms, sizes, common):
+        size = sum(sizes[form] for form in forms)
+        if size > RARE_CARDS:
+            common.append((size, part, forms))
+        elif forms:
+            self._add(part, self.store.occurrences(forms))
+
+    def _read_stem(self, part, sizes, common):
+        forms = self._forms(part.text, sizes)
+        self._read_forms(part._replace(weight=part.weight * STEM_SHARE), forms, sizes, common)
+
+    def _forms(self, word, sizes):
+        """The words of the vault with the stem of `word`, itself first."""
+        forms = [word] if word in sizes else []
+        if not (word.isascii() and word.isalpha()):
+            return forms
+        root = stem(word)
+        start = root[:-1] if root[-1] == "i" else root
+        if len(start) < MIN_STEM:
+            return forms
+        for other, size in self.store.vocabulary_sizes(start, MAX_PAIRS_OF_SINGLE * 4):
+            if other != word and len(other) <= len(root) + 7 and stem(other) == root:
+                forms.append(other)
+                sizes[other] = size
+        return forms
+
+    def _pairs_of(self, char, sizes):
+        """The tokens that begin with a character; none when there are too many."""
+        found = self.store.vocabulary_sizes(char, MAX_PAIRS_OF_SINGLE + 1)
+        if len(found) > MAX_PAIRS_OF_SINGLE:
+            return []
+        sizes.update(found)
+        return [token for token, _ in found]
+
+    def _read_phrase(self, part, sizes):
+        left, right = (self._forms(word, sizes)[:STEM_FORMS] for word in part.text.split())
+        if not left or not right:
+            return
+        expr = " OR ".join(f'"{a} {b}"' for a in left for b in right)
+        docs = self.store.docs_matching(expr)
+        if docs:
+            titles = set(self.store.docs_matching(f"title : ({expr})"))
+            self._weigh(part, {doc: COLUMN_WEIGHTS["title"] if doc in titles else 1.0 for doc in docs})
+
+    def _add(self, part, rows):
+        frequency = defaultdict(float)
+        for doc, column in rows:
+            frequency[doc] += COLUMN_WEIGHTS[column]
+        self._weigh(part, frequency)
+
+    def _weigh(self, part, frequency, size=None):
+        n = len(frequency) if size is None else size
+        rarity = log((self.total - n + 0.5) / (n + 0.5)) if n < self.total / 2 else 0.0
+        self.lists.append((part.weight * max(rarity, 1e-6), part.kind in ("pair", "single"), frequency))
+
+    def _read_common(self, common, allowed):
+        """Long lists, the most telling first: whole ones while there are no candidates, then for candidates."""
+        left = COMMON_BUDGET
+        for size, part, forms in sorted(common, key=lambda c: (c[0], c[1])):
+            if size > left and self.lists:
+                continue
+            left -= size
+            self._add(part, self.store.occurrences(forms))
+
+    # ---- adding up -------------------------------------------------------------------------------
+
+    def _sum(self, allowed):
+        rough = defaultdict(float)
+        for weight, _, frequency in self.lists:
+            for doc, count in frequency.items():
+                rough[doc] += weight * count / (count + 1.0)
+        docs = rough if allowed is None else [doc for doc in rough if doc in allowed]
+        if len(docs) > CANDIDATES:
+            docs = sorted(docs, key=rough.__getitem__, reverse=True)[:CANDIDATES]
+        lengths, mean = self.store.lengths(docs)
+        scores = {}
+        for doc in docs:
+            share, score = lengths.get(doc, mean) / mean, 0.0
+            word, pair = WORD_K1 * (1 - WORD_B + WORD_B * share), PAIR_K1 * (1 - PAIR_B + PAIR_B * share)
+            for weight, is_pair, frequency in self.lists:
+                count = frequency.get(doc)
+                if count:
+                    score += weight * count * (PAIR_K1 + 1) / (count + pair) if is_pair else (
+                        weight * count * (WORD_K1 + 1) / (count + word)
+                    )
+            scores[doc] = score
+        return scores
+
+
+def _tokens(asked):
+    """Every token whose number of cards is wanted at once."""
+    tokens = {}
+    for part in asked:
+        if part.kind in ("pair", "word", "plain"):
+            tokens.update(dict.fromkeys(spellings(part.text) if part.kind == "pair" else [part.text]))
+    return list(tokens)
