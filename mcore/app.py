@@ -29,7 +29,9 @@ class App:
                 self._settings = paths.resolve(*self._flags)
             except FileNotFoundError:  # nothing but the current folder is asked for
                 raise SetupError(
-                    "a relative path cannot be used here", "the current folder was deleted", "go to a folder that exists"
+                    "a relative path cannot be used here",
+                    "the current folder was deleted",
+                    "go to a folder that exists",
                 ) from None
         return self._settings
 

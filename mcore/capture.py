@@ -50,7 +50,9 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
     if len(body.strip()) < MIN_BODY_CHARS:
         return _rejected(result, "short-body", f"the body has under {MIN_BODY_CHARS} characters", "say the whole fact")
     if reject_secrets and result.secrets_found:
-        return _rejected(result, "secret", "it looks like it holds a credential", "write where the credential is kept instead")
+        return _rejected(
+            result, "secret", "it looks like it holds a credential", "write where the credential is kept instead"
+        )
     text, most = new_card_text(title, kind, source, tags, utc_now(), body), app.settings.max_card_bytes
     if len(text.encode()) > most:
         hint = "split it, or raise max_card_bytes in config.json"
@@ -64,7 +66,9 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
             vault.clear_stale_temps(folder, time.time())
     except OSError as error:
         raise SetupError(
-            f"cannot write the card into {folder}", error.strerror or str(error), "free space or fix permissions, then capture again"
+            f"cannot write the card into {folder}",
+            error.strerror or str(error),
+            "free space or fix permissions, then capture again",
         ) from None
     return _indexed(app, result, title, body)
 
@@ -93,8 +97,11 @@ def _secrets(title, body, tags, source):
 
 def _secret_warnings(secrets):
     return [
-        warning("secret", f"{s.where}, characters {s.start} to {s.end}: looks like a credential ({s.kind})",
-                "keep it in a password store and write where it is; change it if this card is shared")
+        warning(
+            "secret",
+            f"{s.where}, characters {s.start} to {s.end}: looks like a credential ({s.kind})",
+            "keep it in a password store and write where it is; change it if this card is shared",
+        )
         for s in secrets
     ]
 
@@ -108,8 +115,13 @@ def _invisible_warnings(title, body):
     if not found:
         return []
     names = sorted({f"U+{ord(c):04X}" for c in found})[:5]
-    return [warning("invisible", f"the text holds {len(found)} invisible or direction-changing characters ({', '.join(names)})",
-                    "check where the text came from")]
+    return [
+        warning(
+            "invisible",
+            f"the text holds {len(found)} invisible or direction-changing characters ({', '.join(names)})",
+            "check where the text came from",
+        )
+    ]
 
 
 def _rejected(result, slug, message, hint):
@@ -190,7 +202,9 @@ def _indexed(app, result, title, body):
         similar = app.searcher.similar(f"{title}\n{body[:200]}", SIMILAR, result.path)
     except Exception as error:  # the card is on disk: whatever befalls the index is a remark
         error = error if isinstance(error, McoreError) else StoreError("a fault in memory-agent", type(error).__name__)
-        note = warning("not-indexed", f"the card is saved, the index was not updated: {error.message} ({error.why})", error.hint)
+        note = warning(
+            "not-indexed", f"the card is saved, the index was not updated: {error.message} ({error.why})", error.hint
+        )
         return result._replace(indexed=False, warnings=[*result.warnings, note])
     found = [Similar(card.rel_path, card.title, card.kind, round(card.score, 4)) for card in similar]
     return result._replace(id=id, indexed=True, similar=found)

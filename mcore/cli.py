@@ -97,8 +97,11 @@ def _overview():
     lines = ["usage: memory [--db FILE] [--vault FOLDER] COMMAND ...", "", "A local memory of Markdown cards.", ""]
     lines += [f"  {o.name:{width}}  {o.summary}" for o in OPERATIONS]
     lines.append(f"  {'mcp':{width}}  {_MCP_HELP}")
-    lines += ["", "memory COMMAND --help explains one; --json makes any answer machine-readable.", "Exit status: 0 done, "
-              "1 nothing found or rejected, 2 could not run, 3 title taken and refused."]
+    lines += [
+        "",
+        "memory COMMAND --help explains one; --json makes any answer machine-readable.",
+        "Exit status: 0 done, 1 nothing found or rejected, 2 could not run, 3 title taken and refused.",
+    ]
     return "\n".join(lines)
 
 
@@ -166,7 +169,8 @@ def _parser(operation):
 
     parser = Parser(
         prog="memory",
-        usage=f"memory {operation.name} [options]" + "".join(f" {p.name.upper()}" for p in operation.params if p.positional),
+        usage=f"memory {operation.name} [options]"
+        + "".join(f" {p.name.upper()}" for p in operation.params if p.positional),
         description=operation.summary,
         # A given width spares argparse the import of shutil (3 ms) to ask the terminal.
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=_help_width()),
@@ -267,7 +271,9 @@ def _write(text):
     except OSError as error:
         _closed_pipe()
         raise OutputError(
-            "cannot write the answer to standard output", error.strerror or str(error), "the command itself was carried out"
+            "cannot write the answer to standard output",
+            error.strerror or str(error),
+            "the command itself was carried out",
         ) from None
     return EXIT_OK
 
@@ -317,7 +323,8 @@ def _own_fault(error, argv, as_json):
         _say_traceback(error)
     return _fail(
         McoreError(
-            f"a fault in memory-agent stopped this command ({type(error).__name__})", "",
+            f"a fault in memory-agent stopped this command ({type(error).__name__})",
+            "",
             "run it again with --debug and report what it prints; no card was changed. Until then "
             "memory index --rebuild may help, in case the index is damaged",
         ),
@@ -382,5 +389,3 @@ def entry():
     except BrokenPipeError:
         status = _closed_pipe()
     sys.exit(status)
-
-

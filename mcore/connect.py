@@ -44,7 +44,9 @@ def setup(app, client=None, *, apply=False, remove=False, show=False, listing=Fa
     if show:
         return _NOTHING._replace(client=client, snippet=clients.snippet(client, command, hooks=hooks))
     if not client:
-        raise UsageError("setup needs a client", hint="memory setup --list names them, --print gives a snippet for any other")
+        raise UsageError(
+            "setup needs a client", hint="memory setup --list names them, --print gives a snippet for any other"
+        )
     project = os.path.abspath(project) if project else None
     plan = clients.plan(client, command, machine, remove=remove, hooks=hooks, project=project)
     result = _NOTHING._replace(client=client, path=plan.path, diff=plan.diff, changed=plan.changed, notes=plan.notes)

@@ -49,9 +49,7 @@ def param(
     door="both",
 ):
     """A `Param` with the usual defaults."""
-    return Param(
-        name, type, help, default, required, choices, minimum, maximum, clamp, positional, tuple(flags), door
-    )
+    return Param(name, type, help, default, required, choices, minimum, maximum, clamp, positional, tuple(flags), door)
 
 
 def bind(operation, raw, door="mcp"):
@@ -74,9 +72,7 @@ def bind(operation, raw, door="mcp"):
         value = raw.get(name)
         if value is None:
             if p.required:
-                raise UsageError(
-                    f"{operation.name} needs the argument {name!r}", hint=f"give {name}: {p.help}"
-                )
+                raise UsageError(f"{operation.name} needs the argument {name!r}", hint=f"give {name}: {p.help}")
             continue
         args[name] = _checked(operation, p, value)
     return args

@@ -88,7 +88,8 @@ def read_config(path):
         return {}
     except NotADirectoryError:
         raise SetupError(
-            f"the data root {os.path.dirname(path)} is not a folder", "a file has its name",
+            f"the data root {os.path.dirname(path)} is not a folder",
+            "a file has its name",
             f"move that file away or set {ENV_HOME}",
         ) from None
     except OSError as error:
@@ -116,7 +117,7 @@ def _checked_config(path, data):
     except (ValueError, RecursionError):
         raise broken(1, "it is not usable JSON") from None
     if not isinstance(config, dict):
-        raise broken(1, "it must hold one JSON object, such as {\"vault\": \"~/notes\"}")
+        raise broken(1, 'it must hold one JSON object, such as {"vault": "~/notes"}')
     for key, kind in _KNOWN.items():
         if config.get(key) is None:
             config.pop(key, None)

@@ -8,7 +8,7 @@ better than fusing ranks (RRF) in every trial.
 | identifier | 1 | its words, sub-words and joined form, each as a word |
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
 | soft | .1, .3 | English stop words that stand alone; pairs inside Chinese question phrases |
-| single | .4 | one character of an unspaced script, as the start of every pair |
+| single | .5 | one character of an unspaced script, as the start of every pair |
 | phrase | .3 | two adjacent Latin words, in any of their forms |
 
 FTS5's bm25() is not used: its constants are fixed, every form of a word would have its own rarity,
@@ -31,16 +31,17 @@ PAIR_K1, PAIR_B = 1.2, 0.75
 COLUMN_WEIGHTS = {"title": 3.0, "labels": 2.0, "body": 1.0, "names": 1.0}
 
 STEM_SHARE = 0.7
-SINGLE_WEIGHT = 0.4
+SINGLE_WEIGHT = 0.5
 PHRASE_WEIGHT = 0.3
 SOFT_WORD, SOFT_PAIR = 0.1, 0.3
 
 MIN_STEM = 3  # letters; shorter stems begin too many words
 STEM_FORMS = 4  # forms of one word inside a phrase
-RARE_CARDS = 400  # a list of more cards is read for candidates only
-CANDIDATES = 500  # cards whose length is looked at
-COMMON_BUDGET = 8000  # entries of long lists that one query may read
-MAX_PAIRS_OF_SINGLE = 150  # a character that begins more different pairs says little
+CANDIDATES = 150  # cards whose length is looked at
+READ_BUDGET = 6000  # entries of posting lists that one query may read
+LONG_LIST = 400  # cards; of longer lists only presence is read, not every occurrence
+COMMON_WORD = 1000  # cards; a phrase of two words that are both in more is left out
+MAX_PAIRS_OF_SINGLE = 300  # a character that begins more different pairs says little
 MANY_TERMS = 4  # a query of more terms is a sentence
 
 STOP_WORDS = frozenset(
@@ -124,49 +125,60 @@ class Ranking:
     def __init__(self, store):
         self.store = store
         self.total = store.rows_in_index()
+        self.forms = {}  # word -> its forms in this vault
         self.lists = []  # (weight x rarity, pair-like, doc -> frequency)
 
     def scores(self, query, allowed=None):
         """doc -> score of the best cards (about CANDIDATES of them); `allowed` limits them to a set of docs."""
         asked = parts(query)
         sizes = self.store.frequencies(_tokens(asked))
-        common = []
+        lists = [entry for part in asked for entry in self._lists_of(part, sizes)]
+        self._read(sorted(lists, key=lambda entry: entry[0]))
         for part in asked:
-            self._read(part, sizes, common)
-        self._read_common(common, allowed)
+            if part.kind == "phrase":
+                self._read_phrase(part, sizes)
         return self._sum(allowed)
 
     # ---- reading posting lists -------------------------------------------------------------------
 
-    def _read(self, part, sizes, common):
-        """Takes in one part, or puts it off when its list is long."""
+    def _lists_of(self, part, sizes):
+        """(length, part, tokens) for the posting lists of a part, as far as the index has its tokens."""
+        if part.kind == "phrase":
+            return []
         if part.kind == "pair":
-            forms = [form for form in spellings(part.text) if form in sizes]
+            entries = [(part, [form for form in spellings(part.text) if form in sizes])]
         elif part.kind == "single":
-            forms = [pair for char in spellings(part.text) for pair in self._pairs_of(char, sizes)]
-        elif part.kind == "phrase":
-            self._read_phrase(part, sizes)
-            return
+            entries = [(part, [pair for char in spellings(part.text) for pair in self._pairs_of(char, sizes)])]
         else:
-            forms = [part.text] if part.text in sizes else []
+            entries = [(part, [part.text] if part.text in sizes else [])]
             if part.kind == "word":
-                self._read_stem(part, sizes, common)
-                part = part._replace(weight=part.weight * (1 - STEM_SHARE))
-        self._read_forms(part, forms, sizes, common)
+                forms = self._forms(part.text, sizes)
+                if forms != entries[0][1]:
+                    entries = [
+                        (part._replace(weight=part.weight * (1 - STEM_SHARE)), entries[0][1]),
+                        (part._replace(weight=part.weight * STEM_SHARE), forms),
+                    ]
+        return [(sum(sizes[form] for form in forms), part, forms) for part, forms in entries if forms]
 
-    def _read_forms(self, part, forms, sizes, common):
-        size = sum(sizes[form] for form in forms)
-        if size > RARE_CARDS:
-            common.append((size, part, forms))
-        elif forms:
-            self._add(part, self.store.occurrences(forms))
-
-    def _read_stem(self, part, sizes, common):
-        forms = self._forms(part.text, sizes)
-        self._read_forms(part._replace(weight=part.weight * STEM_SHARE), forms, sizes, common)
+    def _read(self, lists):
+        """Takes in posting lists, the shortest first, until they are too much to read; one at least."""
+        left = READ_BUDGET
+        for size, part, forms in lists:
+            left -= size
+            if left < 0 and self.lists:
+                break
+            if size > LONG_LIST:
+                self._add_presence(part, " OR ".join(f'"{form}"' for form in forms))
+            else:
+                self._add(part, self.store.occurrences(forms))
 
     def _forms(self, word, sizes):
         """The words of the vault with the stem of `word`, itself first."""
+        if word not in self.forms:
+            self.forms[word] = self._find_forms(word, sizes)
+        return self.forms[word]
+
+    def _find_forms(self, word, sizes):
         forms = [word] if word in sizes else []
         if not (word.isascii() and word.isalpha()):
             return forms
@@ -190,13 +202,18 @@ class Ranking:
 
     def _read_phrase(self, part, sizes):
         left, right = (self._forms(word, sizes)[:STEM_FORMS] for word in part.text.split())
-        if not left or not right:
+        if not left or not right or min(sum(map(sizes.get, left)), sum(map(sizes.get, right))) > COMMON_WORD:
             return
         expr = " OR ".join(f'"{a} {b}"' for a in left for b in right)
+        self._add_presence(part, expr)
+
+    def _add_presence(self, part, expr):
+        """Takes in an expression as if each card that matches held it once, in the title or elsewhere."""
         docs = self.store.docs_matching(expr)
         if docs:
-            titles = set(self.store.docs_matching(f"title : ({expr})"))
-            self._weigh(part, {doc: COLUMN_WEIGHTS["title"] if doc in titles else 1.0 for doc in docs})
+            frequency = dict.fromkeys(docs, 1.0)
+            frequency.update(dict.fromkeys(self.store.docs_matching(f"title : ({expr})"), COLUMN_WEIGHTS["title"]))
+            self._weigh(part, frequency)
 
     def _add(self, part, rows):
         frequency = defaultdict(float)
@@ -208,15 +225,6 @@ class Ranking:
         n = len(frequency) if size is None else size
         rarity = log((self.total - n + 0.5) / (n + 0.5)) if n < self.total / 2 else 0.0
         self.lists.append((part.weight * max(rarity, 1e-6), part.kind in ("pair", "single"), frequency))
-
-    def _read_common(self, common, allowed):
-        """Long lists, the most telling first: whole ones while there are no candidates, then for candidates."""
-        left = COMMON_BUDGET
-        for size, part, forms in sorted(common, key=lambda c: (c[0], c[1])):
-            if size > left and self.lists:
-                continue
-            left -= size
-            self._add(part, self.store.occurrences(forms))
 
     # ---- adding up -------------------------------------------------------------------------------
 

@@ -98,9 +98,9 @@ _NO_SECRET = "|".join(
     (
         # a name for a placeholder: mykey1, db_pass2
         r"(?:(?:my|the|some|new|old|db|root|test|user)[-_]?)?(?:pass|key|pwd)[-_]?\d*$",
-        # templates, paths, colours, addresses, a public 0x address
+        # templates, paths, colours, a public 0x address
         r"[~<{\[(]|\^[\[(]|/[a-z][\w.-]*/|\.{1,2}/|[a-z]:[\\/]|%[a-z_]\w*%|@[a-z]+[.:/(]|#[0-9a-f]{3,8}$",
-        r"[^@]+@[\w-]+(?:\.[\w-]+)+$|arn:aws|0x[0-9a-f]{40}$",
+        r"arn:aws|0x[0-9a-f]{40}$",
         # what is stored hashed or encrypted already
         r"\$(?:2[abxy]|argon2|[156y]|pbkdf2)|(?:sha|md|bcrypt|scrypt|argon|pbkdf)\w*[:$-]",
         # algorithms, types, products, steps, versions
@@ -114,6 +114,7 @@ _NO_SECRET = "|".join(
         r"[\d.,_]+(?:[smhdwkbx]|ms|px|[kmgt]i?b|tokens?|chars?|bytes?|bits?|words?|digits?)$",
     )
 )
+_MAIL_END = r"@[\w-]+(?:\.[\w-]+)+$"
 _FILE_END = (
     r"\.(?:pem|key|pub|crt|cer|csr|p12|pfx|jks|kdbx?|gpg|asc|enc|env|txt|md|json|ya?ml|toml|ini|cfg|conf|log|csv"
     r"|xml|html?|zip|t?gz|db|sqlite3?|py|jsx?|tsx?|sh|go|rs|java|php|rb|png|jpe?g|pdf)$"
@@ -158,19 +159,19 @@ def _value_tests():
         re.compile(_PLACEHOLDER).search,
         re.compile(_NO_SECRET).match,
         re.compile(_NAME).match,
-        re.compile(_FILE_END).search,
+        re.compile(f"{_FILE_END}|{_MAIL_END}").search,
     )
 
 
 def _looks_secret(value):
     """Whether an assigned value is neither a placeholder, a reference, a number nor plain words."""
-    mixed, placeholder, no_secret, name, file_end = _value_tests()
+    mixed, placeholder, no_secret, name, file_or_mail = _value_tests()
     if not mixed(value):
         return False
     lowered = value.lower()
     if placeholder(lowered) or no_secret(lowered) or name(value):
         return False
-    return not ("." in value and file_end(lowered[-9:]))
+    return not ("." in value and file_or_mail(lowered))
 
 
 def _looks_random(value):
@@ -422,15 +423,23 @@ def _dsn(match):
     return (match.start() - len(value), match.start()) if _looks_secret(value) else None
 
 
-_COMMAND_OF = (("-p ", "sshpass|docker login"), ("-p", "sshpass|mysql"), ("-a", "redis-cli"), ("-", "curl"))
+# The beginning of an option -> the commands that take a password so; the first that fits holds.
+_COMMANDS = (
+    ("-p ", ("sshpass", "docker login")),
+    ("-p", ("sshpass", "mysql")),
+    ("-a", ("redis-cli",)),
+    ("-", ("curl",)),
+)
 
 
 def _option(match):
     """The span of a password in an option whose command stands before it in the line."""
+    span = _value_span(match, _looks_secret)
+    if not span:
+        return None
     line = match.string[max(0, match.start() - 300) : match.start()].rpartition("\n")[2]
-    command = next(names for option, names in _COMMAND_OF if match["option"].startswith(option))
-    known = _compiled(rf"(?<![A-Za-z0-9_-])(?:{command})").search(line)
-    return _value_span(match, _looks_secret) if known else None
+    names = next(names for option, names in _COMMANDS if match["option"].startswith(option))
+    return span if any(name in line for name in names) else None
 
 
 def _command(match):

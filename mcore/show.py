@@ -37,10 +37,18 @@ def show(app, card=None, id=None, path=None, offset=0, max_chars=20_000, full=Fa
     if offset == 0:
         _count(app.store, detail.rel_path)
     return Shown(
-        detail.id, detail.rel_path, content.title, content.kind, content.source, content.tags,
-        content.created, content.updated,
+        detail.id,
+        detail.rel_path,
+        content.title,
+        content.kind,
+        content.source,
+        content.tags,
+        content.created,
+        content.updated,
         {key: value for key, value in content.fields.items() if key.casefold() not in _OWN_FIELDS},
-        *part, freshness, warnings,
+        *part,
+        freshness,
+        warnings,
     )
 
 
@@ -96,7 +104,9 @@ def _read(app, detail):
         return vault.decode(data)
     except CardError as error:
         if vault.stamp_of(path) is None:
-            raise NotFound(f"{detail.rel_path} is not in the vault any more", "its file is gone", "search again") from None
+            raise NotFound(
+                f"{detail.rel_path} is not in the vault any more", "its file is gone", "search again"
+            ) from None
         raise CardError(f"cannot read {detail.rel_path}", error.message, error.hint) from None
 
 
@@ -106,4 +116,3 @@ def _count(store, rel_path):
             store.count_read(rel_path, utc_now())
     except StoreError:
         pass  # a card that can be read is worth more than its count
-

@@ -249,7 +249,8 @@ class Store:
         """(doc, column) of every occurrence of the tokens."""
         self._open_vocabulary()
         with guarded(self.path):
-            return list(self._in_batches("SELECT doc, col FROM temp.places WHERE term IN ({})", tokens))
+            marks = ", ".join("?" * len(tokens))
+            return self.connection.execute(f"SELECT doc, col FROM temp.places WHERE term IN ({marks})", tokens).fetchall()
 
     def docs_matching(self, expr):
         """The rows of cards_fts that an FTS5 expression finds, dead ones among them."""

@@ -27,7 +27,7 @@ def run(capsys, *argv):
 
 def test_setup_shows_the_change_and_writes_nothing(home, capsys):
     code, out, _ = run(capsys, "setup", "claude-code")
-    assert code == 0 and "+    \"memory\": {" in out and "--apply" in out
+    assert code == 0 and '+    "memory": {' in out and "--apply" in out
     assert not (home / ".claude.json").exists()
 
 

@@ -50,8 +50,13 @@ def test_every_client_has_its_line():
 
 
 def test_exit_codes_are_those_of_the_code():
-    codes = {errors.EXIT_OK: "done", errors.EXIT_NOTHING: "nothing found", errors.EXIT_SETUP: "could not run",
-             errors.EXIT_CONFLICT: "title taken", errors.EXIT_INTERRUPTED: "interrupted"}
+    codes = {
+        errors.EXIT_OK: "done",
+        errors.EXIT_NOTHING: "nothing found",
+        errors.EXIT_SETUP: "could not run",
+        errors.EXIT_CONFLICT: "title taken",
+        errors.EXIT_INTERRUPTED: "interrupted",
+    }
     text = " ".join(README.split())
     for code, meaning in codes.items():
         assert f"{code} {meaning}" in text

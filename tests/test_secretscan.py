@@ -193,9 +193,11 @@ PASSWORD_SHAPES = [
     "登录 root，密码：@@", "数据库密码为 `@@`", "口令=@@", "跳板机口令：@@", "密碼：@@",
     "初始密码: @@\n首次登录请改", "| 密码 | @@ |", "| **密码** | `@@` |", "|password|@@|",
     "| host | db |\n|---|---|\n| password | @@ |", "| 用户 | 密码 |\n| --- | --- |\n| root | @@ |",
-    "|用户|密码|备注|\n|:--|:-:|--:|\n|a|`@@`|b|\n", "密码：@@(生产)", "账号/密码：root/@@", "账号／密码: root / @@",
+    "|用户|密码|备注|\n|:--|:-:|--:|\n|a|`@@`|b|\n", "密码：@@(生产)", "账号/密码：root/@@",
+    "账号／密码: root / @@",
     "账号密码：root @@，仅内网", "user/password: bob/@@", "pass: @@", "密码 `@@` 登录",
-    "user | password\n--- | ---\nroot | @@", "| 用户 | 密码 |\r\n|---|---|\r\n| root | @@ |\r\n",
+    "user | password\n--- | ---\nroot | @@",
+    "| 用户 | 密码 |\r\n|---|---|\r\n| root | @@ |\r\n",
     "> | 账号 | 登录密码 |\n> |---|---|\n> | bob | @@ |",
 ]  # fmt: skip
 COMMAND_SHAPES = [
@@ -402,7 +404,8 @@ CLEAN = [
     "api_key = config.api_key2", "password: str = Field(min_length=8)", "password VARCHAR(255) NOT NULL",
     "password: varchar255", "const token = await fetchToken2(user)", "token = `${prefix1}-x`",
     "self.password = password1", "token != token2abc", "if (token === 'a1')", "secret::Key2",
-    "md5(password) = 5f4dcc3b5aa765d61d8327deb882cf99", "token: cl100k_base", "secret: regcred-7f9c4b",
+    "md5(password) = 5f4dcc3b5aa765d61d8327deb882cf99", "ssh -p b4FAKE7x h", "tool -a b4FAKE7x",
+    "token: cl100k_base", "secret: regcred-7f9c4b",
     "pad_token = '<|pad1|>'", "pageToken: 'CAUQAA12xYz'", "csrf_token = a1b2c3d4e5f6",
     "access_token_url: https2", "password_hash = $2b$12$KIXQzq1y", "docker run -v $PWD:/data1 img",
     "export OLDPWD=/home/bob1", "sk-" + "button sk-" + "folding-cube1",

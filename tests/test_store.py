@@ -266,6 +266,23 @@ def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path
         assert store.ids()["next.md"] == 8
 
 
+def test_an_id_is_not_given_again_after_a_rebuild(path, tmp_path):
+    with closing(filled(str(tmp_path / "built.db"), row("a.md", id=2))):
+        pass
+    with closing(filled(path, row("a.md", id=2), row("b.md", id=9))) as store, store.writing():
+        store.remove([9])
+    with closing(open_store(path)) as store:
+        assert store.take_over(str(tmp_path / "built.db")) == []
+        with store.writing():
+            assert store.insert(row("c.md")) == 10
+
+
+def test_taking_over_says_which_cards_the_other_index_lacks(path, tmp_path):
+    filled(str(tmp_path / "built.db"), row("a.md", id=1), row("moved.md", id=2)).close()
+    with closing(filled(path, row("a.md"), row("b.md"), row("late.md"))) as store:
+        assert store.take_over(str(tmp_path / "built.db")) == [("late.md", 3)]
+
+
 def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
     (tmp_path / "bad.db").write_bytes(b"garbage" * 1000)
     with closing(filled(path)) as store:

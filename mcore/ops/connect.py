@@ -67,7 +67,13 @@ HOOK = Operation(
     title="Session hook",
     summary="what a client's session-start hook prints",
     description="",
-    params=(param("format", help="whose hook it is: claude, codex, gemini, qwen, cursor, kimi, cline or plain", default="plain"),),
+    params=(
+        param(
+            "format",
+            help="whose hook it is: claude, codex, gemini, qwen, cursor, kimi, cline or plain",
+            default="plain",
+        ),
+    ),
     run=_hook,
     text=lambda result: result.output.rstrip("\n"),
     exit_code=lambda result: EXIT_OK,

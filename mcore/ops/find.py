@@ -97,7 +97,14 @@ def _show(app, args):
     from mcore.show import show
 
     return show(
-        app, args["card"], args["id"], args["path"], args["offset"], args["max_chars"], args["full"], not args["no_sync"]
+        app,
+        args["card"],
+        args["id"],
+        args["path"],
+        args["offset"],
+        args["max_chars"],
+        args["full"],
+        not args["no_sync"],
     )
 
 
@@ -160,4 +167,3 @@ SHOW = Operation(
         "warnings": {"type": "array", "items": {"type": "object"}},
     },
 )
-
