@@ -5,7 +5,7 @@
 For every rule many texts are built from its keywords, the characters its pattern may run over and an
 ending that makes the match fail late; the slowest on 8,000 characters is then measured at full size.
 Exit 1 when a rule needs more than 1 s for 1,000,000 characters or twice the text takes more than 2.5
-times as long. CPU time, best of up to five rounds: a busy machine makes single figures wrong by half,
+times as long. CPU time, best of up to nine rounds: a busy machine makes single figures wrong by half,
 which is also why the ratio is not judged where even twice the text takes less than half the limit.
 `--quick` uses a tenth of the size and of the limit.
 """
@@ -57,7 +57,7 @@ def once(work, text):
 def growth(work, unit, size, limit):
     """Best seconds for `size` and for twice as many characters, in rounds until both limits are kept."""
     single = double = float("inf")
-    for _ in range(5):
+    for _ in range(9):
         single = min(single, once(work, fill(unit, size)))
         double = min(double, once(work, fill(unit, 2 * size)))
         if single <= limit and double <= RATIO * single:

@@ -10,12 +10,17 @@ from mcore import paths
 from mcore.errors import SetupError
 
 
+MOVED_SAMPLE = 200  # cards looked for when an index's vault is gone
+
+
 class App:
     """What one caller works with. Belongs to one thread; cheap until something is asked of it."""
 
-    def __init__(self, db=None, vault=None, client="cli"):
-        """`db` and `vault` are the flags of the command line; `client` is who captures."""
-        self._flags = (db, vault)
+    def __init__(self, db=None, vault=None, client="cli", home=None, wait=None):
+        """`db`, `vault` and `home` are the flags of the command line; `client` is who captures; `wait`
+        is how many seconds to wait for a locked index (None: as long as is reasonable)."""
+        self._flags = (db, vault, home)
+        self._wait = wait
         self.client = client
         self.progress = None
         self.cancelled = None
@@ -69,14 +74,9 @@ class App:
     def db_path(self):
         """The index in force. When the default one belongs to another vault, this vault has its own."""
         path = self.settings.db.path
-        if self.settings.db.origin != "default":
+        if self.settings.db.origin != "default" or self._may_use(path):
             return path
-        owner = self._owner(path)
-        if owner in (None, self._real_vault()):
-            return path
-        # Its own index counts also while the other vault is away (a drive that is not mounted).
-        own = self._own_path()
-        return own if os.path.isdir(owner) or os.path.isfile(own) else path
+        return self._own_path()
 
     def rebuild_path(self):
         """Where a rebuild goes: an index named by the caller may be taken over from another vault."""
@@ -90,24 +90,24 @@ class App:
 
     def _open_own(self):
         """Opens the index after making sure that it belongs to this vault."""
-        from mcore.store import open_store
-
         path, default = self.settings.db.path, self.settings.db.origin == "default"
-        store = open_store(path)
-        if default and store.vault() not in (None, self._real_vault()) and os.path.isfile(self._own_path()):
-            store.close()
-            return open_store(self._own_path())
+        store = self._opened_at(path)
         owner = self._claim(store)
         if owner == self._real_vault():
             return store
         store.close()
         if default:
-            return open_store(self._own_path())
+            return self._opened_at(self._own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
             f"it was made for {owner}",
             "choose another file with --db, or run: memory index --rebuild",
         )
+
+    def _opened_at(self, path):
+        from mcore.store import BUSY_SECONDS, open_store
+
+        return open_store(path, BUSY_SECONDS if self._wait is None else self._wait)
 
     def _own_path(self):
         """The index of a vault that came second: named after the vault, beside the default one."""
@@ -117,30 +117,46 @@ class App:
         return os.path.join(os.path.dirname(self.settings.db.path), f"memory-{name}.db")
 
     def _claim(self, store):
-        """The vault an index belongs to; one that belongs to none, or to one that is gone, is taken."""
+        """The vault an index belongs to; one that belongs to none, or has moved here, is taken."""
         owner = store.vault()
-        if owner == self._real_vault() or owner is not None and os.path.isdir(owner):
+        if owner == self._real_vault() or not self._is_free(store, owner):
             return owner
         with store.writing():
             if store.vault() == owner:
                 store.set_vault(self._real_vault())
             return store.vault()
 
-    @staticmethod
-    def _owner(path):
-        """The vault that an index was made for, or None when it has none or cannot be read."""
+    def _is_free(self, store, owner):
+        """Whether an index may become this vault's: it has none, or its vault is gone and most of its
+        cards are here, so that the folder was moved. A vault that is only away (a drive that is not
+        mounted) keeps its index: reading counts have no second source."""
+        if owner is None:
+            return True
+        if os.path.isdir(owner) or os.path.isfile(self._own_path()):
+            return False
+        from itertools import islice
+
+        from mcore.vault import file_path, stamp_of
+
+        some = list(islice(store.each_stamp(), MOVED_SAMPLE))
+        found = [(stamp_of(file_path(self._real_vault(), path)), stamp) for path, stamp, _ in some]
+        same = sum(new is not None and new[:2] == old[:2] for new, old in found)  # size and time of change
+        return same * 2 > len(some)
+
+    def _may_use(self, path):
+        """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
         if not os.path.isfile(path) or not os.path.getsize(path):
-            return None
+            return True
         from contextlib import closing
 
         from mcore.errors import StoreError
-        from mcore.store import open_store
 
         try:
-            with closing(open_store(path)) as store:
-                return store.vault()
+            with closing(self._opened_at(path)) as store:
+                owner = store.vault()
+                return owner == self._real_vault() or self._is_free(store, owner)
         except StoreError:
-            return None
+            return True
 
     def _real_vault(self):
         return os.path.realpath(self.settings.vault.path)

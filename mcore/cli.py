@@ -11,7 +11,7 @@ import sys
 from mcore import __version__
 from mcore.errors import EXIT_INTERRUPTED, EXIT_OK, McoreError, UsageError
 
-_GLOBAL_VALUES = ("--db", "--vault")
+_GLOBAL_VALUES = ("--db", "--vault", "--home")
 
 
 class OutputError(McoreError):
@@ -20,6 +20,7 @@ class OutputError(McoreError):
     slug = "output"
 
 
+HOOK_SECONDS = 0.3  # a hook stands between a person and the agent: all of it takes under a second
 _MCP_HELP = "serve the same operations to an MCP client over standard input and output"
 
 
@@ -32,7 +33,7 @@ def main(argv=None):
     except BrokenPipeError:
         return _closed_pipe()
     except OutputError as error:
-        return _fail(error, as_json=False)
+        return EXIT_OK if _is_hook(argv) else _fail(error, as_json=False)
 
 
 def _told(argv, as_json):
@@ -90,6 +91,15 @@ def _command_word(argv):
     return None
 
 
+def _without_command(argv):
+    """The arguments without the command's word (a flag's value may be the same word)."""
+    word = _command_word(argv)
+    for at, arg in enumerate(argv):
+        if arg == word and (not at or argv[at - 1] not in _GLOBAL_VALUES):
+            return argv[:at] + argv[at + 1 :]
+    return argv
+
+
 def _overview():
     from mcore.ops import OPERATIONS
 
@@ -121,7 +131,8 @@ def _operate(operation, argv):
 
     options = vars(_parser(operation).parse_intermixed_args(argv))
     options.pop("command")
-    app = App(options.pop("db"), options.pop("vault"))
+    wait = HOOK_SECONDS if operation.name == "hook" else None
+    app = App(options.pop("db"), options.pop("vault"), home=options.pop("home"), wait=wait)
     as_json, debug = options.pop("json"), options.pop("debug")
     raw = {name: value for name, value in options.items() if value is not None}
     if "body" in options and raw.get("body", "-") == "-":
@@ -183,6 +194,7 @@ def _parser(operation):
     parser.add_argument("--json", action="store_true", help="answer with one JSON object")
     parser.add_argument("--db", metavar="FILE", help="the index file")
     parser.add_argument("--vault", metavar="FOLDER", help="the folder of cards")
+    parser.add_argument("--home", metavar="FOLDER", help="the data root")
     parser.add_argument("--debug", action="store_true", help="show a traceback when something fails")
     return parser
 
@@ -223,14 +235,14 @@ def _standard_input():
 def _serve(argv):
     from mcore.mcp_server import serve
 
-    rest = [arg for arg in argv if arg != "mcp"]
+    rest = _without_command(argv)
     if {"-h", "--help"} & set(rest):
-        return _write(f"usage: memory mcp [--db FILE] [--vault FOLDER]\n\n{_MCP_HELP}")
+        return _write(f"usage: memory mcp [--db FILE] [--vault FOLDER] [--home FOLDER]\n\n{_MCP_HELP}")
     flags = dict.fromkeys(_GLOBAL_VALUES)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if name not in flags or not (equals or rest):
-            raise UsageError(f"memory mcp: cannot use {name!r}", hint="memory mcp takes --db FILE and --vault FOLDER")
+            raise UsageError(f"memory mcp: cannot use {name!r}", hint="memory mcp takes --db, --vault and --home")
         flags[name] = value if equals else rest.pop(0)
 
     def operations():
@@ -241,7 +253,7 @@ def _serve(argv):
     def app():
         from mcore.app import App  # after the first answer
 
-        return App(flags["--db"], flags["--vault"], client="mcp")
+        return App(flags["--db"], flags["--vault"], client="mcp", home=flags["--home"])
 
     status = serve(app, operations)
     # Nothing is left to save, and tearing the interpreter down costs 5 ms of every client's start.

@@ -8,7 +8,7 @@ from collections import namedtuple
 from mcore.card import KIND_FOLDERS
 from mcore.errors import UsageError
 
-HOOK_SECONDS = 0.3  # a hook stands between a person and the agent: all of it takes under a second
+HOOK_SECONDS = 0.3  # of looking for changed files
 
 Setup = namedtuple("Setup", "client path diff changed written backups snippet clients notes")
 Setup.__doc__ = """A change to a client's configuration, or a list of clients.
@@ -26,11 +26,14 @@ def server_command(app):
 
     Nothing is left to PATH or the working folder: clients start servers with neither.
     """
-    program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "memory.py")
-    start = [program] if os.path.isfile(program) else ["-m", "mcore"]
-    command = [os.path.abspath(sys.executable), *start, "mcp", "--vault", os.path.abspath(app.settings.vault.path)]
-    if app.settings.home.origin != "default" or app.settings.db.origin != "default":
-        command += ["--db", os.path.abspath(app.db_path)]
+    # A file, not `-m mcore`: that would look for modules in the client's working folder first.
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "__main__.py")
+    command = [os.path.abspath(sys.executable), program, "mcp", "--vault", os.path.abspath(app.settings.vault.path)]
+    # A client hands down few variables, so what came from one is written out.
+    if app.settings.home.origin != "default":
+        command += ["--home", app.settings.home.path]
+    if app.settings.db.origin in ("flag", "environment"):
+        command += ["--db", app.settings.db.path]
     return command
 
 

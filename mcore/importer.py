@@ -8,6 +8,7 @@ the next time. Windows has no change time, so `index` reads every file there.
 import errno
 import json
 import os
+import re
 import time
 from collections import namedtuple
 from contextlib import closing, contextmanager
@@ -26,6 +27,7 @@ SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found chan
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
 DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
 BATCH_CARDS = 250
+SMALL_VAULT, DEAD_ROWS = 500, 50  # cards that are built anew in a blink: edits alone clean up there
 PIECE_SECONDS = 0.25  # of reading go into one transaction of a search's refresh; writing takes about as long
 
 Report = namedtuple("Report", "added updated moved removed unchanged total skipped seconds warnings")
@@ -72,6 +74,7 @@ class Indexer:
             counts = self._build_apart(store, changes.scan)
         else:
             counts = self._apply(store, self._prepare_all(todo, changes.scan), changes.removed, changes.unreadable_gone)
+            counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
             self._build_apart(store, changes.scan)
         return self._report(store, changes.scan, counts, started)
@@ -108,6 +111,8 @@ class Indexer:
             changed += counts["added"] + counts["updated"] + counts["moved"] + counts["removed"]
             if whole or time.monotonic() > deadline:
                 break
+        if changed and store.total() <= SMALL_VAULT and store.dead_rows() > max(DEAD_ROWS, store.total()):
+            self._build_apart(store, changes.scan)
         stale = len(todo) - at + (0 if whole else max(0, len(changes.removed) - moved))
         return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked)
 
@@ -119,6 +124,8 @@ class Indexer:
 
     def index_one(self, store, rel_path):
         """Takes in one card file (after a capture) and returns its id. Never a full pass."""
+        if not vault.is_walked(self.root, rel_path, self.settings.ignore):
+            raise CardError(f"{rel_path} is not searched", "its folder is on the ignore list of config.json")
         prepared = self._prepare(rel_path, None)
         if prepared.row is None:
             raise CardError(f"cannot index {rel_path}", prepared.reason)
@@ -161,10 +168,13 @@ class Indexer:
     def _replaced_store(self, db_path):
         """A new store in the place of a damaged file, which is set aside, with what it still gives."""
         cards, stats = salvage(db_path)
-        os.replace(db_path, db_path + ".damaged")
-        for side in ("-wal", "-shm", "-journal"):
+        aside, number = f"{db_path}.damaged", 1
+        while os.path.lexists(aside):
+            number += 1
+            aside = f"{db_path}.damaged-{number}"
+        for side in ("", "-wal", "-shm", "-journal"):
             try:
-                os.unlink(db_path + side)
+                os.rename(db_path + side, aside + side)
             except FileNotFoundError:
                 pass
         store = open_store(db_path)
@@ -337,9 +347,9 @@ class Indexer:
         new = [p for p, stamp in unseen.items() if thorough or p not in unreadable or unreadable[p][1] != stamp]
         new.sort(key=lambda path: -scan.files[path].mtime_ns)
         gone = [path for path in unreadable if path not in scan.files and not path.startswith(unread)]
-        if removed and not scan.files and not vault.is_scannable(self.root):
+        if removed and not scan.files and vault.is_bare(self.root):
             raise SetupError(
-                f"the vault {self.root} is not there",
+                f"the vault {self.root} is not there, or there is nothing in it",
                 f"its index knows {len(removed)} cards",
                 "bring the folder back (a drive not mounted?), or name its new place with --vault",
             )
@@ -528,7 +538,7 @@ def _clear_stale_builds(path):
     folder, name = os.path.split(path)
     for entry in os.listdir(folder):
         full = os.path.join(folder, entry)
-        if entry.startswith(f"{name}.build-"):
+        if re.fullmatch(re.escape(name) + r"\.build-[0-9]+(-wal|-shm|-journal)?", entry):
             try:
                 if time.time() - os.stat(full).st_mtime > 3600:
                     os.unlink(full)

@@ -27,13 +27,13 @@ SYNC_SECONDS = 2.0
 _KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float)}
 
 
-def resolve(flag_db=None, flag_vault=None, env=None, cwd=None):
+def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None):
     """The Settings in force. Raises SetupError when config.json is broken, never ignores it.
 
     A relative path on the command line is taken from `cwd`, one in config.json from the data root.
     """
     env = os.environ if env is None else env
-    home = _home(env)
+    home = Place(_absolute(flag_home, cwd, "--home"), "flag") if flag_home else _home(env)
     config_file = os.path.join(home.path, "config.json")
     config = read_config(config_file)
     db = _place("db", flag_db, env.get(ENV_DB), config, home.path, "memory.db", cwd)
@@ -44,7 +44,7 @@ def resolve(flag_db=None, flag_vault=None, env=None, cwd=None):
         vault,
         Place(config_file, "default"),
         Place(os.path.join(home.path, "bench_queries.json"), "default"),
-        tuple(config.get("ignore", ())),
+        tuple(pattern.rstrip("/") or pattern for pattern in config.get("ignore", ())),
         config.get("max_card_bytes", MAX_CARD_BYTES),
         float(config.get("sync_seconds", SYNC_SECONDS)),
     )

@@ -17,7 +17,9 @@ FTS5's own table. A long posting list is read only for the cards that rarer part
 """
 
 import re
+import unicodedata
 from collections import defaultdict, namedtuple
+from itertools import pairwise
 from math import log
 
 from mcore.stem import stem
@@ -28,29 +30,35 @@ from mcore.variants import spellings
 # (memdaily_zh .733 with b .75, .722 with .5; locomo_turn .490 and .504).
 WORD_K1, WORD_B = 1.0, 0.45
 PAIR_K1, PAIR_B = 1.2, 0.75
-COLUMN_WEIGHTS = {"title": 3.0, "labels": 2.0, "body": 1.0, "names": 1.0}
+COLUMN_WEIGHTS = {"title": 4.0, "labels": 2.0, "body": 1.0, "names": 1.0}
 
 STEM_SHARE = 0.7
 SINGLE_WEIGHT = 0.5
-PHRASE_WEIGHT = 0.3
+PHRASE_WEIGHT, NAME_PHRASE_WEIGHT = 0.3, 1.0
+NEAR_WEIGHT = 0.15
+MIN_NEAR = 6  # letters of a stem whose longer words are taken as near
 SOFT_WORD, SOFT_PAIR = 0.1, 0.3
 
 MIN_STEM = 3  # letters; shorter stems begin too many words
 STEM_FORMS = 4  # forms of one word inside a phrase
+MAX_PARTS = 400  # rambling questions end with what they ask: cut at 64, memdaily_zh fell from .73 to .67
 CANDIDATES = 150  # cards whose length is looked at
 READ_BUDGET = 6000  # entries of posting lists that one query may read
 LONG_LIST = 400  # cards; of longer lists only presence is read, not every occurrence
 COMMON_WORD = 1000  # cards; a phrase of two words that are both in more is left out
+MAX_WORDS_OF_STEM = 500
 MAX_PAIRS_OF_SINGLE = 300  # a character that begins more different pairs says little
-MANY_TERMS = 4  # a query of more terms is a sentence
+SENTENCE_WORDS, SENTENCE_RUN = 4, 6  # words, characters; keyword queries of bench/truth.json have fewer
 
 STOP_WORDS = frozenset(
-    "a an the this that these those some any such same other own more most each both all no not nor only too very just so "
-    "i me my we us our you your he him his she her hers it its they them their who whom whose which what when where why how "
-    "am is are was were be been being do does did doing done has have had having can could may might must shall should will would "
-    "and or but if then than because as while until of at by for with about into through during before after above below "
-    "to from up down in out on off over under again once here there also between s t".split()
+    "a an the this that these those some any such same other own more most each both all no not nor "
+    "only too very just so i me my we us our you your he him his she her hers it its they them their "
+    "who whom whose which what when where why how am is are was were be been being do does did doing "
+    "done has have had having can could may might must shall should will would and or but if then "
+    "than because as while until of at by for with about into through during before after above "
+    "below to from up down in out on off over under again once here there also between s t".split()
 )
+_QUESTION_WORDS = frozenset("how what when where which who whom whose why".split())
 _QUESTION_PHRASES = (
     "请问|什么时候|是什么|为什么|什么样|什么|怎么样|怎么办|怎么|怎样|如何|哪一个|哪一|哪些|哪个|哪里|哪儿|哪几|哪|多少|多久|几个|几次|"
     "是否|是不是|有没有|能不能|要不要|可不可以|吗|呢|"
@@ -62,35 +70,44 @@ Part = namedtuple("Part", "kind text weight")
 Part.__doc__ = "One thing to look for: `kind` is word, plain, pair, single or phrase (two words with a space)."
 
 
-def is_question(query, terms):
+def is_question(query):
     """Whether lower tiers fill up for this query: it asks or tells in a sentence.
 
-    A question mark, a question phrase, an English stop word standing alone, or more than
-    MANY_TERMS terms make it one.
+    It does with a question mark, a question word or phrase, more than SENTENCE_WORDS words, or more
+    than SENTENCE_RUN characters without a space in a script that has none.
     """
-    if "?" in query or "\uff1f" in query or len(terms) > MANY_TERMS:
+    if "?" in query or "\uff1f" in query or re.search(_QUESTION_PHRASES, query):
         return True
-    return any(term.text in STOP_WORDS for term in terms) or re.search(_QUESTION_PHRASES, query) is not None
+    words = 0
+    for piece, unspaced in query_pieces(query):
+        if unspaced and len(piece) > SENTENCE_RUN:
+            return True
+        words += not unspaced
+        if piece.casefold() in _QUESTION_WORDS:
+            return True
+    return words > SENTENCE_WORDS
 
 
 def parts(query):
     """The parts of a query, each once."""
     found, words = {}, []
     for piece, unspaced in query_pieces(query):
+        if len(found) + len(words) > MAX_PARTS:
+            break
         if unspaced:
-            for part in _run_parts(piece):
+            for part in _run_parts(piece[:MAX_PARTS]):
                 found.setdefault(part[:2], part)
         else:
-            words += _words(piece)
-    if not found and all(soft for _, soft in words):
-        words = [(word, False) for word, _ in words]  # nothing but stop words: then they are what is asked
-    for word, soft in words:
+            words += [(word, soft, piece) for word, soft in _words(piece)]
+    if not found and all(soft for _, soft, _ in words):
+        words = [(word, False, piece) for word, _, piece in words]  # nothing but stop words: then they are asked
+    for word, soft, _ in words:
         part = Part("plain", word, SOFT_WORD) if soft else Part("word", word, 1.0)
         found.setdefault(part[:2], part)
-    for (left, soft), (right, soft_too) in zip(words, words[1:]):
+    for (left, soft, piece), (right, soft_too, next_piece) in pairwise(words):
         if not (soft and soft_too):
-            part = Part("phrase", f"{left} {right}", PHRASE_WEIGHT)
-            found.setdefault(part[:2], part)
+            weight = NAME_PHRASE_WEIGHT if piece is next_piece else PHRASE_WEIGHT
+            found.setdefault(("phrase", left, right), Part("phrase", f"{left} {right}", weight))
     return list(found.values())
 
 
@@ -110,13 +127,20 @@ def _run_parts(run):
 
 def _words(piece):
     """(word, soft) for the words, sub-words and joined forms of a piece without white space."""
-    words, tokens = [], split_word(piece)
-    forms = [form for form in identifier_parts(piece)]
+    words, tokens = [], split_word(piece if piece.isascii() else _unaccented(piece))
+    forms = identifier_parts(piece)
     for token in (*tokens, *" ".join(forms).split()):
         if token not in words:
             words.append(token)
     alone = len(tokens) == 1 and not forms
     return [(word, alone and word in STOP_WORDS) for word in words]
+
+
+def _unaccented(word):
+    """`word` without the accents of its Latin letters, as FTS5 stores it."""
+    if max(word) < "\u0250":
+        word = "".join(char for char in unicodedata.normalize("NFD", word) if char < "\u0300")
+    return word
 
 
 class Ranking:
@@ -126,6 +150,7 @@ class Ranking:
         self.store = store
         self.total = store.rows_in_index()
         self.forms = {}  # word -> its forms in this vault
+        self.near = {}  # word -> longer words that begin with its stem
         self.lists = []  # (weight x rarity, pair-like, doc -> frequency)
 
     def scores(self, query, allowed=None):
@@ -158,6 +183,7 @@ class Ranking:
                         (part._replace(weight=part.weight * (1 - STEM_SHARE)), entries[0][1]),
                         (part._replace(weight=part.weight * STEM_SHARE), forms),
                     ]
+                entries.append((part._replace(weight=part.weight * NEAR_WEIGHT), self.near.get(part.text, [])))
         return [(sum(sizes[form] for form in forms), part, forms) for part, forms in entries if forms]
 
     def _read(self, lists):
@@ -186,10 +212,15 @@ class Ranking:
         start = root[:-1] if root[-1] == "i" else root
         if len(start) < MIN_STEM:
             return forms
-        for other, size in self.store.vocabulary_sizes(start, MAX_PAIRS_OF_SINGLE * 4):
-            if other != word and len(other) <= len(root) + 7 and stem(other) == root:
+        near = self.near[word] = []
+        for other, size in self.store.vocabulary_sizes(start, MAX_WORDS_OF_STEM):
+            if other == word:
+                continue
+            sizes[other] = size
+            if len(other) <= len(root) + 7 and stem(other) == root:
                 forms.append(other)
-                sizes[other] = size
+            elif len(start) >= MIN_NEAR:
+                near.append(other)
         return forms
 
     def _pairs_of(self, char, sizes):

@@ -6,21 +6,27 @@
 | any | any term, whole |
 | any-prefix | any term, its end open |
 
-A lower tier is asked only when the one above found nothing, so that precise answers stay precise.
+For keywords a lower tier is asked only when the one above found nothing, so that precise answers stay
+precise (`cascade`). For a question one weak hit with every term must not end the search: there cards of
+all tiers stand in one list by score, each with its own tier (`fill`). Which queries are questions is
+`ranking.is_question`. A card that holds only other forms of the words (`ran` for `run`) is any-prefix too.
 `coverage` (the share of the terms a hit holds) is for showing and never ranks: re-ranking by it was
 measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 """
 
 from abc import ABC, abstractmethod
 from collections import namedtuple
+from itertools import chain
 
 from mcore.errors import StoreDamaged, warning
 from mcore.importer import Freshness
+from mcore.ranking import Ranking, is_question
 from mcore.snippet import snippet
 from mcore.store import REBUILD
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
+MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
@@ -30,7 +36,7 @@ Hit = namedtuple("Hit", "id path title kind source score matched coverage snippe
 Result = namedtuple("Result", "query hits matched searched hidden nearest freshness warnings")
 Result.__doc__ = """The answer to one search.
 
-`matched` is the tier that answered ("" when none did). `searched` is how many cards were searched,
+`matched` is the highest tier of its hits ("" when there is none). `searched` is how many cards were searched,
 `hidden` maps a filter to the number of hits it hid, `nearest` names terms the vault does have that
 are like the query's unknown ones; the last two are filled when there is no hit.
 """
@@ -40,8 +46,8 @@ class Searcher(ABC):
     """What the doors need of a search; another implementation can stand in."""
 
     @abstractmethod
-    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True):
-        """The Result for a query: at most `limit` hits, best first."""
+    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto"):
+        """The Result for a query: at most `limit` hits, best first; `match` is one of MATCH_MODES."""
 
 
 class FtsSearcher(Searcher):
@@ -51,7 +57,7 @@ class FtsSearcher(Searcher):
         self.store = store
         self.indexer = indexer
 
-    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True):
+    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto"):
         limit = max(1, min(MAX_LIMIT, limit))
         kind = kind.casefold() if kind else None
         source = source or None
@@ -59,11 +65,13 @@ class FtsSearcher(Searcher):
             freshness = self.indexer.refresh(self.store)
         else:
             freshness = Freshness(0, 0, 0, self.store.count_unreadable())
-        terms, left_off = split_query(query[:MAX_QUERY_CHARS])
-        warnings = _query_warnings(query, terms, left_off, freshness)
+        asked, query = query, query[:MAX_QUERY_CHARS]
+        terms, left_off = split_query(query)
+        warnings = _query_warnings(asked, terms, left_off, freshness)
         with self.store.reading():
-            found, tier, gone = self._first_tier(terms, limit, kind, source)
-            hits = self._hits(found, tier, terms)
+            look = _Look(self.store, self.indexer, query, terms, limit, kind, source)
+            found = look.fill() if match == "fill" or match == "auto" and is_question(query) else look.cascade()
+            hits, gone = self._hits(found, terms, look.ranking), look.gone
             searched = self.store.total()
             if not hits and self.store.dead_rows() < 0:
                 raise StoreDamaged(f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD)
@@ -73,7 +81,8 @@ class FtsSearcher(Searcher):
             warnings += self.indexer.vault_warnings()
         if gone and not sync:
             freshness = freshness._replace(stale=freshness.stale + len(gone))
-        return Result(query[:MAX_QUERY_CHARS], hits, tier if hits else "", searched, hidden, nearest, freshness, warnings)
+        matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
+        return Result(query, hits, matched, searched, hidden, nearest, freshness, warnings)
 
     def similar(self, text, limit, without):
         """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
@@ -84,50 +93,31 @@ class FtsSearcher(Searcher):
             found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1)
         return [card for card in found if card.rel_path != without][:limit]
 
-    def _first_tier(self, terms, limit, kind, source):
-        """(found, tier, ids of hits whose file is gone) of the highest tier that finds anything."""
-        gone = set()
+    def _hits(self, found, terms, ranking):
+        """Hits of (row, tier) pairs, with coverage and the place that answers."""
+        coverage = {}
         for tier in TIERS:
-            expr = to_query_expr(terms, tier) if terms else None
-            if expr is None:
-                continue
-            found, missing = self._present(expr, limit, kind, source)
-            gone |= missing
-            if found:
-                return found, tier, gone
-        return [], "", gone
-
-    def _present(self, expr, limit, kind, source):
-        """The best hits whose files are still there: a deleted card is never returned."""
-        want = limit
-        while True:
-            rows = self.store.match(expr, want, kind, source)
-            real_names = self.store.real_names([row.id for row in rows])
-            there = [row for row in rows if self.indexer.is_there(real_names[row.id])]
-            if len(there) >= limit or len(rows) < want:
-                return there[:limit], {row.id for row in rows} - {row.id for row in there}
-            want += 2 * (len(rows) - len(there)) + MAX_LIMIT
-
-    def _hits(self, found, tier, terms):
-        coverage = self._coverage(found, tier, terms)
-        names = self.store.real_names([row.id for row in found])
+            coverage |= self._coverage([row.id for row, its_tier in found if its_tier == tier], tier, terms, ranking)
+        names = self.store.real_names([row.id for row, _ in found])
         return [
             Hit(
                 row.id, row.rel_path, row.title, row.kind, row.source, round(row.score, 4), tier,
                 coverage[row.id], snippet(self.indexer.body(row.rel_path, names[row.id]), terms),
             )
-            for row in found
+            for row, tier in found
         ]
 
-    def _coverage(self, found, tier, terms):
+    def _coverage(self, ids, tier, terms, ranking):
         """id -> share of the terms the card holds; a compound term found in parts counts in part."""
-        if not tier.startswith("any") or not found:
-            return {row.id: 1.0 for row in found}
+        if not tier.startswith("any") or not ids:
+            return dict.fromkeys(ids, 1.0)
         prefix = tier == "any-prefix"
-        ids = [row.id for row in found]
         held = dict.fromkeys(ids, 0.0)
         for term in terms:
-            whole = self.store.matching_ids(term_expr(term, prefix), ids)
+            expr = term_expr(term, prefix)
+            if prefix:
+                expr = " OR ".join([expr, *(f'"{form}"' for form in ranking.forms.get(term.text, ()))])
+            whole = self.store.matching_ids(expr, ids)
             for id in whole:
                 held[id] += 1
             for part in term.parts:
@@ -170,6 +160,85 @@ class FtsSearcher(Searcher):
             for close in difflib.get_close_matches(word, words, 3, 0.7):
                 near[close] = None
         return list(near)[:5]
+
+
+class _Look:
+    """One query being answered. A deleted card is never returned: `gone` gathers the ids of those met."""
+
+    def __init__(self, store, indexer, query, terms, limit, kind, source):
+        self.store, self.indexer = store, indexer
+        self.query, self.terms, self.limit = query, terms, limit
+        self.filters = (kind, source)
+        self.ranking = Ranking(store)
+        self.gone = set()
+
+    def cascade(self):
+        """(row, tier) pairs of the highest tier that finds anything."""
+        for tier in TIERS:
+            expr = to_query_expr(self.terms, tier) if self.terms else None
+            found = self._tier(expr, tier) if expr else []
+            if found:
+                return [(row, tier) for row in found]
+        return []
+
+    def _tier(self, expr, tier):
+        """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
+        counts there is how often any longer word begins so."""
+        if tier.endswith("prefix"):
+            return self._present(self._matched(expr, ()))
+        docs = set(self.store.docs_matching(expr))
+        if not docs:
+            return []
+        rows = self._ranked(docs)
+        return self._present(chain(rows, self._matched(expr, [row.id for row in rows])))
+
+    def fill(self):
+        """(row, tier) pairs of the best cards of all tiers, by score; loose matches fill up below."""
+        if not self.terms:
+            return []
+        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
+        rows = self._ranked(None)
+        lowest = rows[-1].score if rows else float("inf")
+        loose = (row._replace(score=min(row.score, lowest)) for row in self._matched(expr, [row.id for row in rows]))
+        found = self._present(chain(rows, loose))
+        tier_of = dict.fromkeys((row.id for row in found), TIERS[-1])
+        for tier in reversed(TIERS[:-1]):
+            expr = to_query_expr(self.terms, tier) or tier == "any" and term_expr(self.terms[0])
+            if expr and found:
+                tier_of |= dict.fromkeys(self.store.matching_ids(expr, list(tier_of)), tier)
+        return [(row, tier_of[row.id]) for row in found]
+
+    def _ranked(self, docs):
+        """Rows of the cards (of `docs`, if given) that the ranking scores, best first."""
+        if any(self.filters):
+            passing = self.store.docs_of(*self.filters)
+            docs = passing if docs is None else docs & passing
+        scores = self.ranking.scores(self.query, docs)
+        rows = [row._replace(score=scores[doc]) for doc, row in self.store.found(list(scores)).items()]
+        return sorted(rows, key=lambda row: (-row.score, row.rel_path))
+
+    def _matched(self, expr, known):
+        """Rows that FTS5 finds and ranks, beyond those with `known` ids; asked for when they are reached."""
+        known, want, done = set(known), self.limit, False
+        while not done:
+            rows = self.store.match(expr, len(known) + want, *self.filters)
+            done = len(rows) < len(known) + want
+            yield from (row for row in rows if row.id not in known)
+            known |= {row.id for row in rows}
+            want += MAX_LIMIT
+
+    def _present(self, rows):
+        """The first rows whose files are still there."""
+        there = []
+        for row in rows:
+            name = self.store.real_names([row.id])[row.id]
+            if not self.indexer.is_there(name):
+                self.gone.add(row.id)
+                continue
+            there.append(row)
+            if len(there) == self.limit:
+                break
+        return there
 
 
 def _query_warnings(query, terms, left_off, freshness):

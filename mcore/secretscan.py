@@ -153,7 +153,7 @@ def _mixed(value):
 
 @cache
 def _value_tests():
-    """What `_looks_secret` asks, bound once: a text may hold 100,000 assignments in a megabyte."""
+    """The questions to a value, bound once: a megabyte may hold 100,000 assignments."""
     return (
         re.compile("(?s)(?=[^0-9]*[0-9])[^A-Za-z]*[A-Za-z]").match,
         re.compile(_PLACEHOLDER).search,
@@ -161,6 +161,11 @@ def _value_tests():
         re.compile(_NAME).match,
         re.compile(f"{_FILE_END}|{_MAIL_END}").search,
     )
+
+
+@cache
+def _random_tests():
+    return re.compile(_CHANGES).search, re.compile(_SHORT_PARTS).match
 
 
 def _looks_secret(value):
@@ -180,9 +185,8 @@ def _looks_random(value):
     `newPassword2` changes its class of character 2 times, `hunter2Trombone99` 3 times, random
     characters about once for every two.
     """
-    if len(value) < 8 or not _compiled(_CHANGES).search(value) or not _looks_secret(value):
-        return False
-    return not _compiled(_SHORT_PARTS).match(value)
+    changes, short_parts = _random_tests()
+    return len(value) >= 8 and bool(changes(value)) and not short_parts(value) and _looks_secret(value)
 
 
 # -- Assignments: `password = value` in the shapes of code, configuration, Markdown and prose.
@@ -224,26 +228,28 @@ _TOKEN_OF_NOTHING = (
 def _assigned(match):
     """The span of an assigned value that looks secret, else None."""
     password, sep, said, line = match.group("password", "sep", "said", "line")
-    name = (password or match[0][:3]).lower()
-    if _is_other_key(match, name, sep) or (sep in (",", ">") and _is_other_sign(match, sep)):
+    if _is_other_key(match, password, sep) or (sep in (",", ">") and _is_other_sign(match, sep)):
         return None
     if line and match.string[match.end() : match.end() + 40].split("\n")[0].strip():
         return None  # a value on the next line stands there alone
-    doubtful = not password or said is not None or line or (name == "pass" and sep == ":")
+    doubtful = not password or said is not None or line or (sep == ":" and len(password) == 4)
     return _value_span(match, _looks_random if doubtful else _looks_secret)
 
 
-def _is_other_key(match, name, sep):
+def _is_other_key(match, password, sep):
     """Whether what stands around makes it another name: cache key, next_token, AWS::IAM::AccessKey."""
     start = match.start()
     before = match.string[start - 34 if start > 34 else 0 : start]
-    if ":" in before and _compiled("::[A-Za-z0-9]{0,12}$").search(before):
-        return True
-    # https://x-access-token:...@host is for the rule of addresses
-    if sep == ":" and "://" in before and _compiled("://[A-Za-z0-9._~-]{0,30}$").search(before):
-        return True
-    if before[-1:] == "(" and match["close"][:1] == ")":  # md5(password)=...
-        return bool(_compiled(r"[A-Za-z0-9_]\($").search(before))
+    if ":" in before:
+        # https://x-access-token:...@host is for the rule of addresses
+        other = "(?:::[A-Za-z0-9]{0,12}|://[A-Za-z0-9._~-]{0,30})$" if sep == ":" else "::[A-Za-z0-9]{0,12}$"
+        if _compiled(other).search(before):
+            return True
+    if before[-1:] == "(" and match["close"][:1] == ")" and _compiled(r"[A-Za-z0-9_]\($").search(before):
+        return True  # md5(password)=...
+    if password:
+        return False
+    name = match[0][:3].lower()
     word = (before[:-1] if before[-1:] in ("_", "-", " ") else before).lower()
     if name == "key":
         return not word.endswith(_KEY_OF)
@@ -263,20 +269,25 @@ def _is_other_sign(match, sep):
 
 def _value_span(match, looks):
     """The span of the value group of `_VALUE` when `looks(value)`, else None."""
-    start, end = match.span(match.lastgroup)
-    value = match.string[start:end]
-    if match.lastgroup == "bare":
-        if value[-1] in "([" and not match.string[end : end + 1].isascii():  # a remark: b4FAKE7x(生产)
-            value = value[:-1]
-        value = _bare_value(value)
-    called = "(" in value or "[" in value
-    if called and match.lastgroup in ("bare", "tick") and _compiled(_CALL).match(value):
+    form = match.lastgroup
+    value = match[form]
+    if form == "bare":
+        value = _bare_value(value, match.string[match.end() : match.end() + 1])
+    if len(value) < 6 or not looks(value):
         return None
-    return (start, start + len(value)) if len(value) >= 6 and looks(value) else None
+    # Only code without quotes calls something there.
+    if form in ("bare", "tick") and _compiled(_CALL).match(value):
+        return None
+    return match.start(form), match.start(form) + len(value)
 
 
-def _bare_value(value):
-    """An unquoted value without the next query parameter and the punctuation after it."""
+def _bare_value(value, following):
+    """An unquoted value without the next query parameter and the punctuation after it.
+
+    `following` is the character after it: a bracket before Chinese opens a remark, b4FAKE7x(生产).
+    """
+    if value[-1] in "([" and not following.isascii():
+        value = value[:-1]
     if "&" in value or "%" in value:
         value = _compiled(r"&[A-Za-z_.-]{1,40}=+$|%(?:2[0267]|0[AD]).*").sub("", value)
     value = value.rstrip(".,:?)]}")

@@ -403,7 +403,7 @@ def _filters(kind, source):
     where, values = "", []
     for column, value in (("kind", kind), ("source", source)):
         if value is not None:
-            where += f" AND cards.{column} = ?"
+            where += f" AND cards.{column} = ? COLLATE NOCASE"
             values.append(value)
     return where, values
 
@@ -458,15 +458,16 @@ def _prepare_place(path):
 def _set_up(connection, path):
     """Checks whose database it is and makes the tables in a new one."""
     version, ours = _identity(connection)
-    if version > schema.VERSION:
+    if not ours:
+        _refuse_others(connection, path, version)
+        _create(connection)
+    elif version > schema.VERSION:
         raise StoreError(
             f"cannot use the index {path}",
             f"it has schema {version} and this program knows up to {schema.VERSION}",
             "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
         )
-    if version == 0 and not ours:
-        _create(connection, path)
-    elif version < schema.VERSION or not ours:
+    elif version < schema.VERSION:
         raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", REBUILD)
     elif not _complete(connection):
         raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
@@ -489,14 +490,20 @@ def _complete(connection):
     return found.fetchone()[0] == len(schema.TABLES)
 
 
-def _create(connection, path):
-    """Makes the tables of a new index; of several processes the first one does it."""
-    names = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master")]
-    if names and not _identity(connection)[1]:
-        if any("card" in name for name in names):
-            raise StoreDamaged(f"cannot use the index {path}", "its mark is damaged", REBUILD)
-        # No StoreError: a rebuild would set the file aside, and the other program would miss it.
+def _refuse_others(connection, path, version):
+    """Raises unless a database without our mark is new. What is not ours is never set aside: another
+    program would miss it."""
+    names = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if _identity(connection)[1]:
+        return  # another process has just made it
+    if {"cards", "cards_fts", "card_stats"} <= names:
+        raise StoreDamaged(f"cannot use the index {path}", "its mark is damaged", REBUILD)
+    if names or version:
         raise SetupError(f"cannot use {path} as the index", "it is another program's database", "choose another with --db")
+
+
+def _create(connection):
+    """Makes the tables of a new index; of several processes the first one does it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not _identity(connection)[1]:

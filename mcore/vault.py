@@ -61,6 +61,15 @@ def is_scannable(root):
     return True
 
 
+def is_bare(root):
+    """Whether the vault is away: no such folder, or nothing at all in it (the place of a drive that is
+    not mounted)."""
+    try:
+        return not is_scannable(root) or not os.listdir(root)
+    except OSError:
+        return True
+
+
 def scan(root, ignore=(), name_ignored=False):
     """Walks the vault and returns a Scan. Reads names and metadata, no content.
 
@@ -439,7 +448,7 @@ def _claim(temp, target):
 def clear_stale_temps(folder, now):
     """Removes temporary files of captures that were killed (ours by name, over an hour old)."""
     try:
-        names = [n for n in os.listdir(folder) if n.startswith(TEMP_PREFIX)]
+        names = [n for n in os.listdir(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
     except OSError:
         return
     for name in names:

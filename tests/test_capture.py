@@ -457,3 +457,24 @@ def test_a_card_too_large_to_be_read_again_is_rejected(app, tmp_path):
     assert not (tmp_path / "vault").exists()
     assert (result.status, result.path, slugs(result)) == ("rejected", None, ["long-body"])
     assert capture(app, "t", "x" * 500).status == "created" and len(cards_below(tmp_path / "vault")) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be synced here")
+def test_a_card_is_on_disk_before_it_has_its_name_and_the_name_before_the_answer(app, monkeypatch):
+    calls, fsync, link = [], os.fsync, os.link
+
+    def noted_fsync(fd):
+        calls.append("file" if stat.S_ISREG(os.fstat(fd).st_mode) else "folder")
+        fsync(fd)
+
+    def noted_link(*args, **more):
+        calls.append("name")
+        link(*args, **more)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "link", noted_link)
+    capture(app, "t", BODY)
+    assert calls == ["folder", "folder", "file", "name", "folder"]  # the vault and the kind's folder were new
+    calls.clear()
+    capture(app, "u", BODY)
+    assert calls == ["file", "name", "folder"]

@@ -406,6 +406,7 @@ CLEAN = [
     "self.password = password1", "token != token2abc", "if (token === 'a1')", "secret::Key2",
     "md5(password) = 5f4dcc3b5aa765d61d8327deb882cf99", "ssh -p b4FAKE7x h", "tool -a b4FAKE7x",
     "token: cl100k_base", "secret: regcred-7f9c4b",
+    "(cache key) = ab12cd34ef", "https://h/x-next_token=CAUQAA12xYz",
     "pad_token = '<|pad1|>'", "pageToken: 'CAUQAA12xYz'", "csrf_token = a1b2c3d4e5f6",
     "access_token_url: https2", "password_hash = $2b$12$KIXQzq1y", "docker run -v $PWD:/data1 img",
     "export OLDPWD=/home/bob1", "sk-" + "button sk-" + "folding-cube1",

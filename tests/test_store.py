@@ -274,7 +274,8 @@ def test_an_id_is_not_given_again_after_a_rebuild(path, tmp_path):
     with closing(open_store(path)) as store:
         assert store.take_over(str(tmp_path / "built.db")) == []
         with store.writing():
-            assert store.insert(row("c.md")) == 10
+            store.insert([row("c.md")])
+        assert store.ids() == {"a.md": 2, "c.md": 10}
 
 
 def test_taking_over_says_which_cards_the_other_index_lacks(path, tmp_path):

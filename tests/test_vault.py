@@ -366,12 +366,13 @@ def test_a_file_in_place_of_a_folder_is_said(tmp_path, where):
 
 def test_old_temporary_files_of_killed_captures_go_and_others_stay(root):
     now = 1_800_000_000
-    for name, age in {".tmp-memory-1-a": 7200, ".tmp-memory-2-b": 60, "a.md": 7200, ".tmp-other": 7200}.items():
+    old, new, theirs = ".tmp-memory-1-0123456789ab", ".tmp-memory-2-0123456789ab", ".tmp-memory-mine.md"
+    for name, age in {old: 7200, new: 60, "a.md": 7200, ".tmp-other": 7200, theirs: 7200}.items():
         path = os.path.join(root, name)
         open(path, "w").close()
         os.utime(path, (now - age, now - age))
     vault.clear_stale_temps(root, now)
-    assert sorted(os.listdir(root)) == [".tmp-memory-2-b", ".tmp-other", "a.md"]
+    assert sorted(os.listdir(root)) == [new, theirs, ".tmp-other", "a.md"]
 
 
 def test_one_holds_the_right_to_names_and_the_other_waits(root, tmp_path):

@@ -205,7 +205,8 @@ def _programs(words):
     names = set()
     for place, word in enumerate(words):
         if not word.startswith("-") and not (place and words[place - 1].startswith("--")):
-            names.add(re.split(r"[\\/]", word)[-1].lower())
+            *_, folder, name = ["", *re.split(r"[\\/]", word.lower())]
+            names.add(folder if name == "__main__.py" else name)
     return {name for name in names if name and not _LAUNCHER.fullmatch(name)}
 
 

@@ -13,7 +13,9 @@ _TIER_WORDS = {
 
 
 def _search(app, args):
-    return app.searcher.search(args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"])
+    return app.searcher.search(
+        args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"], args["match"]
+    )
 
 
 def _search_text(result):
@@ -35,7 +37,11 @@ def _headline(result):
     """What was found and how sure it is; for an empty answer what was searched and what to try."""
     count, n = len(result.hits), result.searched
     if result.hits:
-        return f"{_count(count, 'hit')} ({_TIER_WORDS[result.matched]}) in {_count(n, 'card')}"
+        words = _TIER_WORDS[result.matched]
+        whole = sum(hit.matched.startswith("all") for hit in result.hits)
+        if 0 < whole < count:
+            words += f" in {whole}; LOW CONFIDENCE where a coverage stands"
+        return f"{_count(count, 'hit')} ({words}) in {_count(n, 'card')}"
     lines = [f"Nothing found in {_count(n, 'card')} ({result.freshness.unreadable} card files could not be read)."]
     for name, hits in result.hidden.items():
         lines.append(f"The filter {name.replace('_', ' ')} hides {hits} hit{'s' * (hits != 1)}: try again without it.")
@@ -72,6 +78,10 @@ SEARCH = Operation(
         param("limit", "integer", "1-20", default=10, minimum=1, maximum=20, clamp=True, flags=("-n",)),
         param("kind", help="only this kind"),
         param("source", help="only this source"),
+        param(
+            "match", help="cascade: precise only; fill: best of all tiers; auto: as the query asks",
+            default="auto", choices=("auto", "cascade", "fill"),
+        ),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
     run=_search,
