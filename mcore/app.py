@@ -9,7 +9,6 @@ import os
 from mcore import paths
 from mcore.errors import SetupError
 
-
 MOVED_SAMPLE = 200  # cards looked for when an index's vault is gone
 
 

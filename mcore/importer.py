@@ -190,7 +190,31 @@ class Indexer:
             for row in stats:
                 store.connection.execute("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", row)
             for rel_path, id, digest in cards:
-                empty = Row(id, None, rel_path, None, "", "", "", "[]", None, None, None, None, 0, digest, 0, 0, 0, 0, 0, "", "", "", "")
+                empty = Row(
+                    id,
+                    None,
+                    rel_path,
+                    None,
+                    "",
+                    "",
+                    "",
+                    "[]",
+                    None,
+                    None,
+                    None,
+                    None,
+                    0,
+                    digest,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    "",
+                    "",
+                    "",
+                    "",
+                )
                 try:
                     store.insert([empty])
                 except IntegrityError:
@@ -205,7 +229,8 @@ class Indexer:
             handle = os.name != "nt" and open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600))
         except OSError as error:
             raise SetupError(
-                f"cannot write beside the index {db_path}", error.strerror or str(error),
+                f"cannot write beside the index {db_path}",
+                error.strerror or str(error),
                 "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
             ) from None
         if not handle:
@@ -468,10 +493,16 @@ class Indexer:
     def _report(self, store, scan, counts, started):
         unreadable = store.known_unreadable()
         skipped = sorted([*scan.skipped, *(vault.Skipped(path, reason) for path, (reason, _) in unreadable.items())])
-        warnings = [warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()]
+        warnings = [
+            warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()
+        ]
         warnings += self.vault_warnings()
         return Report(
-            **counts, total=store.total(), skipped=skipped, seconds=round(time.monotonic() - started, 3), warnings=warnings
+            **counts,
+            total=store.total(),
+            skipped=skipped,
+            seconds=round(time.monotonic() - started, 3),
+            warnings=warnings,
         )
 
 

@@ -127,9 +127,7 @@ def _scrubbed(value, top=True):
     if isinstance(value, list):
         return [_scrubbed(item, top) for item in value]
     if isinstance(value, dict):
-        return {
-            scrub(key): item if top and key == "id" else _scrubbed(item, False) for key, item in value.items()
-        }
+        return {scrub(key): item if top and key == "id" else _scrubbed(item, False) for key, item in value.items()}
     return value
 
 

@@ -44,6 +44,7 @@ STEM_FORMS = 4  # forms of one word inside a phrase
 MAX_PARTS = 400  # rambling questions end with what they ask: cut at 64, memdaily_zh fell from .73 to .67
 CANDIDATES = 150  # cards whose length is looked at
 READ_BUDGET = 6000  # entries of posting lists that one query may read
+PRESENCE_COST = 0.4  # of an entry of a long list
 LONG_LIST = 400  # cards; of longer lists only presence is read, not every occurrence
 COMMON_WORD = 1000  # cards; a phrase of two words that are both in more is left out
 MAX_WORDS_OF_STEM = 500
@@ -58,7 +59,8 @@ STOP_WORDS = frozenset(
     "than because as while until of at by for with about into through during before after above "
     "below to from up down in out on off over under again once here there also between s t".split()
 )
-_QUESTION_WORDS = frozenset("how what when where which who whom whose why".split())
+# Error messages hold these too (`no such column`), so they do not tell a sentence.
+SENTENCE_MARKS = STOP_WORDS - frozenset("no not such is are was on off up down out too s t".split())
 _QUESTION_PHRASES = (
     "请问|什么时候|是什么|为什么|什么样|什么|怎么样|怎么办|怎么|怎样|如何|哪一个|哪一|哪些|哪个|哪里|哪儿|哪几|哪|多少|多久|几个|几次|"
     "是否|是不是|有没有|能不能|要不要|可不可以|吗|呢|"
@@ -73,8 +75,8 @@ Part.__doc__ = "One thing to look for: `kind` is word, plain, pair, single or ph
 def is_question(query):
     """Whether lower tiers fill up for this query: it asks or tells in a sentence.
 
-    It does with a question mark, a question word or phrase, more than SENTENCE_WORDS words, or more
-    than SENTENCE_RUN characters without a space in a script that has none.
+    It does with a question mark, a question phrase, an English stop word that stands alone, more
+    than SENTENCE_WORDS words, or more than SENTENCE_RUN characters without a space in a script that has none.
     """
     if "?" in query or "\uff1f" in query or re.search(_QUESTION_PHRASES, query):
         return True
@@ -83,7 +85,7 @@ def is_question(query):
         if unspaced and len(piece) > SENTENCE_RUN:
             return True
         words += not unspaced
-        if piece.casefold() in _QUESTION_WORDS:
+        if piece.casefold() in SENTENCE_MARKS:
             return True
     return words > SENTENCE_WORDS
 
@@ -150,6 +152,7 @@ class Ranking:
         self.store = store
         self.total = store.rows_in_index()
         self.forms = {}  # word -> its forms in this vault
+        self.held = {}  # token or pair -> the docs that hold it, for those that were read
         self.near = {}  # word -> longer words that begin with its stem
         self.lists = []  # (weight x rarity, pair-like, doc -> frequency)
 
@@ -190,13 +193,15 @@ class Ranking:
         """Takes in posting lists, the shortest first, until they are too much to read; one at least."""
         left = READ_BUDGET
         for size, part, forms in lists:
-            left -= size
+            left -= size if size <= LONG_LIST else size * PRESENCE_COST
             if left < 0 and self.lists:
                 break
             if size > LONG_LIST:
-                self._add_presence(part, " OR ".join(f'"{form}"' for form in forms))
+                frequency = self._add_presence(part, " OR ".join(f'"{form}"' for form in forms))
             else:
-                self._add(part, self.store.occurrences(forms))
+                frequency = self._add(part, self.store.occurrences(forms))
+            if part.kind == "pair" or forms == [part.text]:
+                self.held[part.text] = frequency
 
     def _forms(self, word, sizes):
         """The words of the vault with the stem of `word`, itself first."""
@@ -245,15 +250,18 @@ class Ranking:
             frequency = dict.fromkeys(docs, 1.0)
             frequency.update(dict.fromkeys(self.store.docs_matching(f"title : ({expr})"), COLUMN_WEIGHTS["title"]))
             self._weigh(part, frequency)
+            return frequency
+        return {}
 
     def _add(self, part, rows):
         frequency = defaultdict(float)
         for doc, column in rows:
             frequency[doc] += COLUMN_WEIGHTS[column]
         self._weigh(part, frequency)
+        return frequency
 
-    def _weigh(self, part, frequency, size=None):
-        n = len(frequency) if size is None else size
+    def _weigh(self, part, frequency):
+        n = len(frequency)
         rarity = log((self.total - n + 0.5) / (n + 0.5)) if n < self.total / 2 else 0.0
         self.lists.append((part.weight * max(rarity, 1e-6), part.kind in ("pair", "single"), frequency))
 
@@ -275,8 +283,10 @@ class Ranking:
             for weight, is_pair, frequency in self.lists:
                 count = frequency.get(doc)
                 if count:
-                    score += weight * count * (PAIR_K1 + 1) / (count + pair) if is_pair else (
-                        weight * count * (WORD_K1 + 1) / (count + word)
+                    score += (
+                        weight * count * (PAIR_K1 + 1) / (count + pair)
+                        if is_pair
+                        else (weight * count * (WORD_K1 + 1) / (count + word))
                     )
             scores[doc] = score
         return scores

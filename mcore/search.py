@@ -71,10 +71,12 @@ class FtsSearcher(Searcher):
         with self.store.reading():
             look = _Look(self.store, self.indexer, query, terms, limit, kind, source)
             found = look.fill() if match == "fill" or match == "auto" and is_question(query) else look.cascade()
-            hits, gone = self._hits(found, terms, look.ranking), look.gone
+            hits, gone = self._hits(found, terms), look.gone
             searched = self.store.total()
             if not hits and self.store.dead_rows() < 0:
-                raise StoreDamaged(f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD)
+                raise StoreDamaged(
+                    f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD
+                )
             hidden = {} if hits else self._hidden(terms, kind, source)
             nearest = [] if hits or not terms else self._nearest(terms)
         if not searched:
@@ -93,38 +95,23 @@ class FtsSearcher(Searcher):
             found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1)
         return [card for card in found if card.rel_path != without][:limit]
 
-    def _hits(self, found, terms, ranking):
-        """Hits of (row, tier) pairs, with coverage and the place that answers."""
-        coverage = {}
-        for tier in TIERS:
-            coverage |= self._coverage([row.id for row, its_tier in found if its_tier == tier], tier, terms, ranking)
-        names = self.store.real_names([row.id for row, _ in found])
+    def _hits(self, found, terms):
+        """Hits of (row, tier, coverage) triples, with the place that answers."""
+        names = self.store.real_names([row.id for row, _, _ in found])
         return [
             Hit(
-                row.id, row.rel_path, row.title, row.kind, row.source, round(row.score, 4), tier,
-                coverage[row.id], snippet(self.indexer.body(row.rel_path, names[row.id]), terms),
+                row.id,
+                row.rel_path,
+                row.title,
+                row.kind,
+                row.source,
+                round(row.score, 4),
+                tier,
+                coverage,
+                snippet(self.indexer.body(row.rel_path, names[row.id]), terms),
             )
-            for row, tier in found
+            for row, tier, coverage in found
         ]
-
-    def _coverage(self, ids, tier, terms, ranking):
-        """id -> share of the terms the card holds; a compound term found in parts counts in part."""
-        if not tier.startswith("any") or not ids:
-            return dict.fromkeys(ids, 1.0)
-        prefix = tier == "any-prefix"
-        held = dict.fromkeys(ids, 0.0)
-        for term in terms:
-            expr = term_expr(term, prefix)
-            if prefix:
-                expr = " OR ".join([expr, *(f'"{form}"' for form in ranking.forms.get(term.text, ()))])
-            whole = self.store.matching_ids(expr, ids)
-            for id in whole:
-                held[id] += 1
-            for part in term.parts:
-                some = self.store.matching_ids('"' + part + '"' + ("*" if prefix else ""), ids)
-                for id in some - whole:
-                    held[id] += 1 / len(term.parts)
-        return {id: round(min(1.0, n / len(terms)), 4) for id, n in held.items()}
 
     def _hidden(self, terms, kind, source):
         """For each filter in force: how many hits there are without it; for two that only hide together,
@@ -170,15 +157,19 @@ class _Look:
         self.query, self.terms, self.limit = query, terms, limit
         self.filters = (kind, source)
         self.ranking = Ranking(store)
+        self.docs = {}  # id -> doc of the cards that were ranked
         self.gone = set()
 
     def cascade(self):
-        """(row, tier) pairs of the highest tier that finds anything."""
+        """(row, tier, coverage) triples of the highest tier that finds anything."""
         for tier in TIERS:
             expr = to_query_expr(self.terms, tier) if self.terms else None
             found = self._tier(expr, tier) if expr else []
+            if found and tier.startswith("all"):
+                return [(row, tier, 1.0) for row in found]
             if found:
-                return [(row, tier) for row in found]
+                shares = self._shares([row.id for row in found], self._whole(found), tier == "any-prefix")
+                return [(row, tier, shares[row.id]) for row in found]
         return []
 
     def _tier(self, expr, tier):
@@ -193,7 +184,7 @@ class _Look:
         return self._present(chain(rows, self._matched(expr, [row.id for row in rows])))
 
     def fill(self):
-        """(row, tier) pairs of the best cards of all tiers, by score; loose matches fill up below."""
+        """(row, tier, coverage) triples of the best cards of all tiers, by score; loose matches fill up below."""
         if not self.terms:
             return []
         expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
@@ -201,12 +192,59 @@ class _Look:
         lowest = rows[-1].score if rows else float("inf")
         loose = (row._replace(score=min(row.score, lowest)) for row in self._matched(expr, [row.id for row in rows]))
         found = self._present(chain(rows, loose))
-        tier_of = dict.fromkeys((row.id for row in found), TIERS[-1])
-        for tier in reversed(TIERS[:-1]):
-            expr = to_query_expr(self.terms, tier) or tier == "any" and term_expr(self.terms[0])
-            if expr and found:
-                tier_of |= dict.fromkeys(self.store.matching_ids(expr, list(tier_of)), tier)
-        return [(row, tier_of[row.id]) for row in found]
+        return self._labelled(found) if found else []
+
+    def _labelled(self, found):
+        """(row, tier, coverage) of rows from any tier: which one each belongs to by the terms it holds."""
+        ids, whole = [row.id for row in found], self._whole(found)
+        tiers = dict.fromkeys(ids, "any-prefix")
+        for id in ids:
+            lacking = [term for term, held in zip(self.terms, whole, strict=True) if id not in held]
+            if not lacking:
+                tiers[id] = "all"
+            elif all(term.prefixable and self.store.matching_ids(term_expr(term, True), [id]) for term in lacking):
+                tiers[id] = "all-prefix"
+        exact, loose = self._shares(ids, whole, False), None
+        for id in ids:
+            if tiers[id] == "any-prefix" and exact[id]:
+                tiers[id] = "any"
+        if "any-prefix" in tiers.values():
+            loose = self._shares(ids, whole, True)
+        shares = {"any": exact, "any-prefix": loose}
+        return [
+            (row, tiers[row.id], shares[tiers[row.id]][row.id] if tiers[row.id] in shares else 1.0) for row in found
+        ]
+
+    def _whole(self, found):
+        """For each term the ids of those rows that hold it whole."""
+        ids = [row.id for row in found]
+        known = all(id in self.docs for id in ids)
+        whole = []
+        for term in self.terms:
+            docs = self.ranking.held.get(term.text) if known else None
+            if docs is None:
+                whole.append(self.store.matching_ids(term_expr(term), ids))
+            else:
+                whole.append({id for id in ids if self.docs[id] in docs})
+        return whole
+
+    def _shares(self, ids, whole, prefix):
+        """id -> share of the terms it holds; a compound term found in parts counts in part, and with
+        `prefix` open ends and other forms of a word count."""
+        held = dict.fromkeys(ids, 0.0)
+        for term, exact in zip(self.terms, whole, strict=True):
+            holders = set(exact)
+            if prefix and term.prefixable:
+                forms = self.ranking.forms.get(term.text, ())
+                expr = " OR ".join([term_expr(term, True), *(f'"{form}"' for form in forms)])
+                holders |= self.store.matching_ids(expr, ids)
+            for id in holders:
+                held[id] += 1
+            for part in term.parts:
+                some = self.store.matching_ids('"' + part + '"' + ("*" if prefix else ""), ids)
+                for id in some - holders:
+                    held[id] += 1 / len(term.parts)
+        return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
 
     def _ranked(self, docs):
         """Rows of the cards (of `docs`, if given) that the ranking scores, best first."""
@@ -214,7 +252,10 @@ class _Look:
             passing = self.store.docs_of(*self.filters)
             docs = passing if docs is None else docs & passing
         scores = self.ranking.scores(self.query, docs)
-        rows = [row._replace(score=scores[doc]) for doc, row in self.store.found(list(scores)).items()]
+        rows = []
+        for doc, row in self.store.found(list(scores)).items():
+            self.docs[row.id] = doc
+            rows.append(row._replace(score=scores[doc]))
         return sorted(rows, key=lambda row: (-row.score, row.rel_path))
 
     def _matched(self, expr, known):
@@ -244,12 +285,20 @@ class _Look:
 def _query_warnings(query, terms, left_off, freshness):
     warnings = []
     if len(query) > MAX_QUERY_CHARS:
-        warnings.append(warning("query-cut", f"only the first {MAX_QUERY_CHARS} characters were used", "ask for less at once"))
+        warnings.append(
+            warning("query-cut", f"only the first {MAX_QUERY_CHARS} characters were used", "ask for less at once")
+        )
     if not terms:
-        warnings.append(warning("no-terms", "the query holds no letter, digit or character to look for", "name a thing"))
+        warnings.append(
+            warning("no-terms", "the query holds no letter, digit or character to look for", "name a thing")
+        )
     if left_off:
         warnings.append(
-            warning("query-cut", f"only the first {MAX_TERMS} terms were used, {left_off} were left off", "ask for less at once")
+            warning(
+                "query-cut",
+                f"only the first {MAX_TERMS} terms were used, {left_off} were left off",
+                "ask for less at once",
+            )
         )
     if freshness.stale:
         warnings.append(
@@ -257,6 +306,8 @@ def _query_warnings(query, terms, left_off, freshness):
         )
     if freshness.unreadable:
         warnings.append(
-            warning("unreadable", f"{freshness.unreadable} card files could not be read", "memory index --json names them")
+            warning(
+                "unreadable", f"{freshness.unreadable} card files could not be read", "memory index --json names them"
+            )
         )
     return warnings

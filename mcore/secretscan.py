@@ -276,9 +276,10 @@ def _value_span(match, looks):
     if len(value) < 6 or not looks(value):
         return None
     # Only code without quotes calls something there.
-    if form in ("bare", "tick") and _compiled(_CALL).match(value):
+    if ("(" in value or "[" in value) and form in ("bare", "tick") and _compiled(_CALL).match(value):
         return None
-    return match.start(form), match.start(form) + len(value)
+    start = match.start(form)
+    return start, start + len(value)
 
 
 def _bare_value(value, following):

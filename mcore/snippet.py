@@ -164,9 +164,9 @@ def _joins_left(char):
 def _pattern(term):
     """What a term looks like in folded text: its words with any joint between them; the end may go
     on, as a prefix does."""
-    return re.compile("|".join(
-        r"[\W_]{0,3}".join(map(re.escape, _folded(phrase).split())) for phrase in (*term.phrases, *term.parts)
-    ))
+    return re.compile(
+        "|".join(r"[\W_]{0,3}".join(map(re.escape, _folded(phrase).split())) for phrase in (*term.phrases, *term.parts))
+    )
 
 
 def _joint_pattern(term):

@@ -34,9 +34,7 @@ Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 
 _CARD_COLUMNS = Row._fields[:-2]
-_INSERT_CARD = (
-    f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
-)
+_INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
@@ -202,8 +200,7 @@ class Store:
         """How many cards an FTS5 expression finds."""
         where, values = _filters(kind, source)
         return self.query(
-            "SELECT count(*) FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid "
-            f"WHERE cards_fts MATCH ?{where}",
+            f"SELECT count(*) FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid WHERE cards_fts MATCH ?{where}",
             (expr, *values),
         )[0][0]
 
@@ -250,7 +247,8 @@ class Store:
         self._open_vocabulary()
         with guarded(self.path):
             marks = ", ".join("?" * len(tokens))
-            return self.connection.execute(f"SELECT doc, col FROM temp.places WHERE term IN ({marks})", tokens).fetchall()
+            sql = f"SELECT doc, col FROM temp.places WHERE term IN ({marks})"
+            return self.connection.execute(sql, tokens).fetchall()
 
     def docs_matching(self, expr):
         """The rows of cards_fts that an FTS5 expression finds, dead ones among them."""
@@ -277,14 +275,16 @@ class Store:
             return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs)}
 
     def matching_ids(self, expr, ids):
-        """Which of `ids` an FTS5 expression finds."""
+        """Which of `ids` an FTS5 expression finds.
+
+        The unary + keeps SQLite from asking FTS5 once for each id: one walk of the posting lists is
+        far cheaper (a prefix of one character, ten ids: 29 ms fell to 3).
+        """
         marks = ", ".join("?" * len(ids))
-        rows = self.query(
-            "SELECT cards.id FROM cards JOIN cards_fts ON cards.doc = cards_fts.rowid "
-            f"WHERE cards.id IN ({marks}) AND cards_fts MATCH ?",
-            (*ids, expr),
-        )
-        return {id for (id,) in rows}
+        docs = dict(self.query(f"SELECT doc, id FROM cards WHERE id IN ({marks})", list(ids)))
+        marks = ", ".join("?" * len(docs))
+        rows = self.query(f"SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? AND +rowid IN ({marks})", (expr, *docs))
+        return {docs[doc] for (doc,) in rows}
 
     def real_names(self, ids):
         """id -> the file's name below the vault as the system has it."""
@@ -314,13 +314,16 @@ class Store:
 
     def latest(self, limit):
         """The cards changed last, newest first."""
-        return self.query("SELECT id, rel_path, title, kind, mtime_ns FROM cards ORDER BY mtime_ns DESC, rel_path LIMIT ?", (limit,))
+        return self.query(
+            "SELECT id, rel_path, title, kind, mtime_ns FROM cards ORDER BY mtime_ns DESC, rel_path LIMIT ?", (limit,)
+        )
 
     def read_counts(self, limit):
         """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at))."""
         cards, readings = self.query("SELECT count(*), coalesce(sum(read_count), 0) FROM card_stats")[0]
         most = self.query(
-            "SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY read_count DESC, last_read_at DESC LIMIT ?",
+            "SELECT rel_path, read_count, last_read_at FROM card_stats "
+            "ORDER BY read_count DESC, last_read_at DESC LIMIT ?",
             (limit,),
         )
         return cards, readings, most
@@ -350,9 +353,7 @@ class Store:
             self.connection.execute("PRAGMA journal_mode = OFF")
             self.connection.execute("PRAGMA synchronous = OFF")
             self.connection.execute("PRAGMA cache_size = -65536")
-            self.connection.execute(
-                "INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', ?)", (FTS_HASH_BYTES,)
-            )
+            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', ?)", (FTS_HASH_BYTES,))
 
     def end_bulk_mode(self):
         """Puts the settings that travel with the tables back to their defaults."""
@@ -450,14 +451,17 @@ def _prepare_place(path):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise SetupError(
-            f"cannot make the index {path}", error.strerror or str(error),
+            f"cannot make the index {path}",
+            error.strerror or str(error),
             "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
         ) from None
 
 
 def _set_up(connection, path):
     """Checks whose database it is and makes the tables in a new one."""
+    connection.execute("BEGIN")  # both marks of one moment: another process may be making the tables just now
     version, ours = _identity(connection)
+    connection.execute("COMMIT")
     if not ours:
         _refuse_others(connection, path, version)
         _create(connection)
@@ -499,7 +503,9 @@ def _refuse_others(connection, path, version):
     if {"cards", "cards_fts", "card_stats"} <= names:
         raise StoreDamaged(f"cannot use the index {path}", "its mark is damaged", REBUILD)
     if names or version:
-        raise SetupError(f"cannot use {path} as the index", "it is another program's database", "choose another with --db")
+        raise SetupError(
+            f"cannot use {path} as the index", "it is another program's database", "choose another with --db"
+        )
 
 
 def _create(connection):
@@ -583,8 +589,19 @@ def guarded(path):
 
 # What SQLite says of a damaged file; some arrive as OperationalError.
 _DAMAGE = (
-    "malformed", "not a database", "corrupt", "no such table", "no such column", "has no column", "could not decode",
-    "tokenizer", "file format", "vtable constructor", "encrypted", "missing from index", "schema",
+    "malformed",
+    "not a database",
+    "corrupt",
+    "no such table",
+    "no such column",
+    "has no column",
+    "could not decode",
+    "tokenizer",
+    "file format",
+    "vtable constructor",
+    "encrypted",
+    "missing from index",
+    "schema",
 )
 
 

@@ -54,8 +54,6 @@ _WORD = re.compile(r"\b(?![A-Z]?[a-z]+(?![\w\-]))[A-Za-z0-9_\-]+", re.A)
 _MAX_IDENTIFIER = 80  # characters; longer ones are data
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _JOINT = re.compile(r"[_\-]")
-# A number beside two letters or more: `list2dict`, `gb18030`; not `v0`, `p95`, nor the hash `3f9a1c`.
-_NUMBER_INSIDE = "(?<![A-Za-z0-9])[A-Za-z]{2,}[0-9]|(?<![A-Za-z0-9])[A-Za-z]?[0-9]{1,2}[A-Za-z]{2,}(?![A-Za-z0-9])"
 _MAX_HUMPS = 5  # more cuts make a hash, not a name
 _JOINTS = re.compile(r"[_\-./]+")
 
@@ -131,7 +129,7 @@ def _forms(word):
     """The joined form and the sub-words of one word, as far as they say something new."""
     pieces = [piece for piece in _JOINT.split(word) if piece]
     forms = ["".join(pieces).casefold()] if len(pieces) > 1 else []
-    if not (word.islower() or word.isupper() or word.isdigit()) or re.search(_NUMBER_INSIDE, word):
+    if not (word.islower() or word.isupper() or word.isdigit()):
         humps = [h for piece in pieces for h in _HUMP.findall(piece)]
         if len(pieces) < len(humps) <= len(pieces) + _MAX_HUMPS:
             forms.append(" ".join(humps).casefold())
@@ -223,7 +221,9 @@ def _word_terms(word):
     phrases = [" ".join(tokens)]
     # `v2.0-rc1` must not be found by `rc 1` alone.
     whole = word.replace(".", "").replace("/", "") == word
-    phrases += [form for form in identifier_parts(word) if form not in phrases and (whole or not re.search("[0-9]", form))]
+    phrases += [
+        form for form in identifier_parts(word) if form not in phrases and (whole or not re.search("[0-9]", form))
+    ]
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
     yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)

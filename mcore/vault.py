@@ -86,7 +86,9 @@ def scan(root, ignore=(), name_ignored=False):
                 entries = list(found)  # a disk may fail in the middle of a folder
         except OSError as error:
             if not prefix:
-                raise SetupError(f"cannot look into the vault {root}", error.strerror or "", "check its permissions") from None
+                raise SetupError(
+                    f"cannot look into the vault {root}", error.strerror or "", "check its permissions"
+                ) from None
             if not isinstance(error, FileNotFoundError):  # what went away meanwhile is not left out
                 skipped.append(Skipped(_shown(prefix), f"folder cannot be read: {error.strerror}"))
                 unread.append(_shown(prefix))
@@ -324,9 +326,7 @@ def ensure_folder(root, folder):
         ) from None
     real_root = os.path.realpath(root)
     if os.path.realpath(path) != os.path.join(real_root, folder):
-        raise SetupError(
-            f"{path} is a link", "a card is only written inside the vault", "replace the link by a folder"
-        )
+        raise SetupError(f"{path} is a link", "a card is only written inside the vault", "replace the link by a folder")
     return path
 
 

@@ -41,6 +41,9 @@ ROWS = [
     ("search", ["redis", "--kind", "tool", "--source", ""], {"query": "redis", "kind": "tool", "source": ""}),
     ("search", ["redis", "--kind", "system"], {"query": "redis", "kind": "system"}),
     ("search", ["nginx", "--source", "bob"], {"query": "nginx", "source": "bob"}),
+    ("search", ["redis zzzz", "--match", "cascade"], {"query": "redis zzzz", "match": "cascade"}),
+    ("search", ["where is the root?", "--match=fill"], {"query": "where is the root?", "match": "fill"}),
+    ("search", ["redis", "--match", "never"], {"query": "redis", "match": "never"}),
     ("search", ["zzzzqqqq"], {"query": "zzzzqqqq"}),
     ("search", ["rediss"], {"query": "rediss"}),
     ("search", [""], {"query": ""}),
@@ -130,8 +133,18 @@ def called():
 
 def served():
     """Every row as a request to a real server, answered one after another."""
-    lines = [{"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "cli", "version": "0"}}}]
+    lines = [
+        {
+            "jsonrpc": "2.0",
+            "id": "init",
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "cli", "version": "0"},
+            },
+        }
+    ]
     lines.append({"jsonrpc": "2.0", "method": "notifications/initialized"})
     process = subprocess.Popen(
         [sys.executable, os.path.join(ROOT, "memory.py"), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE

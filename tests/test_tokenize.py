@@ -93,6 +93,8 @@ def test_both_sides_see_text_in_one_form(text, normal):
         ("HTTPServer2", {"http server 2"}),
         ("ecs-prod", {"ecsprod"}),
         ("id_ed25519", {"ided25519"}),
+        ("list2dict", set()),
+        ("v0 p95 3f9a1c", set()),
         ("get_userName", {"getusername", "get user name"}),
         ("plain Words UPPER 123 x", set()),
         ("先连接ecs-prod后getUserName", {"ecsprod", "get user name"}),

@@ -124,8 +124,24 @@ class Vault:
             self._put(path, BINARY)
 
     EDITS = (
-        write, write, write, same_size, same_size, restore_older, move, move, move_and_edit, move_folder, swap, swap,
-        copy, delete, touch, become_folder, become_link, become_binary,
+        write,
+        write,
+        write,
+        same_size,
+        same_size,
+        restore_older,
+        move,
+        move,
+        move_and_edit,
+        move_folder,
+        swap,
+        swap,
+        copy,
+        delete,
+        touch,
+        become_folder,
+        become_link,
+        become_binary,
     )
 
     def edit(self):
