@@ -250,9 +250,13 @@ class Store:
             sql = f"SELECT doc, col FROM temp.places WHERE term IN ({marks})"
             return self.connection.execute(sql, tokens).fetchall()
 
-    def docs_matching(self, expr):
-        """The rows of cards_fts that an FTS5 expression finds, dead ones among them."""
-        return [doc for (doc,) in self.query("SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", (expr,))]
+    def docs_matching(self, expr, among=None):
+        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
+        sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
+        if among is not None:
+            sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
+            values += among
+        return [doc for (doc,) in self.query(sql, values)]
 
     def docs_of(self, kind=None, source=None):
         """The docs of the cards that pass the filters."""

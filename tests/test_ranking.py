@@ -1,17 +1,186 @@
-"""mcore.ranking: parts of a query, questions told from keywords, and what a score rests on."""
+"""Ranking: the parts of a query, stems, both Chinese scripts, which queries are questions, and the order."""
 
 import pytest
 
-from mcore.ranking import Ranking, is_question, parts
+from mcore.ranking import PHRASE_WEIGHT, SINGLE_WEIGHT, SOFT_PAIR, SOFT_WORD, Ranking, is_question, parts
+from mcore.stem import stem
+from mcore.variants import MAX_SPELLINGS, spellings, variants
+
+STEMS = [
+    ("caresses", "caress"), ("ponies", "poni"), ("cats", "cat"), ("caress", "caress"), ("feed", "feed"),
+    ("agreed", "agre"), ("plastered", "plaster"), ("bled", "bled"), ("motoring", "motor"), ("sing", "sing"),
+    ("conflated", "conflat"), ("hopping", "hop"), ("falling", "fall"), ("filing", "file"), ("happy", "happi"),
+    ("sky", "sky"), ("relational", "relat"), ("rational", "ration"), ("digitizer", "digit"),
+    ("sensibility", "sensibl"), ("hopefulness", "hope"), ("triplicate", "triplic"), ("electrical", "electr"),
+    ("adjustment", "adjust"), ("adoption", "adopt"), ("rate", "rate"), ("controlling", "control"),
+    ("rolling", "roll"), ("generalizations", "gener"), ("is", "is"), ("a", "a"), ("archaeology", "archaeolog"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word, wanted", STEMS)
+def test_a_stem_is_porters(word, wanted):
+    assert stem(word) == wanted
+
+
+def test_stems_agree_with_fts5s_own_tokenizer():
+    import sqlite3
+
+    words = sorted({word + end for word, _ in STEMS for end in ("", "s", "ed", "ing", "er", "ly", "ness", "ation")})
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE VIRTUAL TABLE f USING fts5(text, tokenize='porter unicode61')")
+    db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(f, instance)")
+    db.executemany("INSERT INTO f(rowid, text) VALUES (?, ?)", list(enumerate(words)))
+    theirs = dict(db.execute("SELECT doc, term FROM v"))
+    assert [(word, stem(word)) for word in words] == [(word, theirs[at]) for at, word in enumerate(words)]
+
+
+@pytest.mark.parametrize(
+    "char, wanted",
+    [("发", {"发", "發", "髮"}), ("髮", {"发", "發", "髮"}), ("汉", {"汉", "漢"}), ("的", {"的"}), ("a", {"a"})],
+)
+def test_variants_are_the_same_character_in_the_other_script(char, wanted):
+    assert variants(char)[0] == char and set(variants(char)) == wanted
+
+
+def test_spellings_begin_with_the_text_and_are_bounded():
+    assert spellings("头发")[0] == "头发" and "頭髮" in spellings("头发") and spellings("锚") == ["锚", "錨"]
+    assert len(spellings("干发台里")) == MAX_SPELLINGS
+
 
 QUESTIONS = [
+    "数据库多久备份一次", "生产环境怎么退回上一套？", "why does ranking stay lexical",
+    "python check if a variable is iterable", "是什么原因",
+    "升级集群之前需要备份的数据", "large files moved between two hosts quickly", "backup?",
+]  # fmt: skip
+KEYWORDS = [
+    "ecs-prod 22022", "数据库 备份", "no such column", "提示词 技术文档", "青禾教育 可用性", "getUserName",
+    "k8s里的pod", "CREATE INDEX CONCURRENTLY", "refresh token rotate", "to_csv", "", "!!!",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_a_sentence_is_a_question(query):
+    assert is_question(query)
+
+
+@pytest.mark.parametrize("query", KEYWORDS)
+def test_keywords_are_no_question(query):
+    assert not is_question(query)
+
+
+def weights(query):
+    return {(part.kind, part.text): part.weight for part in parts(query)}
+
+
+def test_stop_words_are_soft_but_not_inside_an_identifier_nor_alone():
+    found = weights("the backup of get_to_it")
+    assert found["plain", "the"] == SOFT_WORD and found["word", "backup"] == 1.0
+    assert found["word", "to"] == 1.0 and found["word", "gettoit"] == 1.0
+    assert weights("to be or not to be")["word", "be"] == 1.0
+
+
+def test_question_phrases_are_soft_and_give_no_single_characters():
+    found = weights("备份是什么")
+    assert found["pair", "备份"] == 1.0 and found["pair", "什么"] == SOFT_PAIR
+    assert found["single", "备"] == SINGLE_WEIGHT and ("single", "什") not in found
+
+
+def test_adjacent_words_are_phrases_unless_both_are_soft():
+    found = weights("restore the database of the")
+    assert found["phrase", "restore the"] == PHRASE_WEIGHT and ("phrase", "of the") not in found
+
+
+def test_a_long_query_keeps_its_end():
+    assert ("word", "quokka") in weights(" ".join(f"w{n}" for n in range(150)) + " quokka")
+
+
+# ---- over a store ----------------------------------------------------------------------------------
+
+
+CARDS = {
+    "run": "The job was running all night",
+    "ran": "Runs are listed by date",
+    "hair": "頭髮護理的方法",
+    "grow": "公司的发展计划",
+    "short": "nginx reload",
+    "long": "nginx reload " + "and many other words that say nothing about it " * 20,
+    "title-nginx-upstream": "one line",
+    "names": "call list2dict with getUserName",
+}
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    from mcore.app import App
+
+    monkeypatch.setenv("MEMORY_AGENT_HOME", str(tmp_path / "home"))
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    for name, body in CARDS.items():
+        (vault / f"{name}.md").write_text(f"---\ntitle: {name}\n---\n\n{body}\n", encoding="utf-8")
+    app = App(None, str(vault))
+    app.indexer.index(app.store)
+    yield app
+    app.close()
+
+
+def found(app, query, **more):
+    return [(hit.path[:-3], hit.matched) for hit in app.searcher.search(query, sync=False, **more).hits]
+
+
+def test_a_question_finds_other_forms_of_its_words_and_says_so(app):
+    answer = dict(found(app, "when was the run?"))
+    assert answer["run"] == "any" and answer["ran"] == "any-prefix"
+
+
+@pytest.mark.parametrize("query, card", [("头发护理", "hair"), ("發展", "grow"), ("發展計劃", "grow")])
+def test_each_chinese_script_finds_the_other_whole(app, query, card):
+    assert found(app, query) == [(card, "all")]
+
+
+def test_of_two_cards_the_shorter_and_the_title_win(app):
+    assert [name for name, _ in found(app, "nginx reload")] == ["short", "long"]
+    assert found(app, "nginx", match="cascade")[0][0] == "title-nginx-upstream"
+
+
+@pytest.mark.parametrize("query", ["list_2_dict", "user_name", "getusername"])
+def test_sub_words_of_identifiers_are_found(app, query):
+    assert found(app, query)[0][0] == "names"
+
+
+def test_cascade_stops_at_the_first_tier_and_fill_goes_on(app):
+    assert found(app, "nginx reload", match="cascade") == [("short", "all"), ("long", "all")]
+    filled = found(app, "nginx reload", match="fill")
+    assert sorted(filled) == [("long", "all"), ("short", "all"), ("title-nginx-upstream", "any")]
+    assert found(app, "nginx reload") == found(app, "nginx reload", match="cascade")
+    assert found(app, "why nginx reload?") == found(app, "why nginx reload?", match="fill")
+
+
+def test_coverage_is_shown_and_the_score_alone_ranks(app):
+    hits = app.searcher.search("how does nginx reload dates?", sync=False).hits
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(0 < hit.coverage <= 1 for hit in hits)
+
+
+def test_filled_answers_keep_filters_and_leave_deleted_cards_out(app, tmp_path):
+    assert found(app, "how to reload nginx?", kind="nothing") == []
+    (tmp_path / "vault" / "short.md").unlink()
+    assert "short" not in dict(found(app, "how to reload nginx?"))
+
+
+def test_a_repeated_or_wordless_or_huge_query_is_answered(app):
+    for query in ("", "？", "the", "的", "nginx " * 3000, "数据" * 4000, "α-β ünïcode naïve café", '" OR * NEAR('):
+        app.searcher.search(query, sync=False, match="fill")
+
+
+TOLD = [
     ("nginx root", False), ("ecs-prod 私钥", False), ("数据库 备份", False), ("getUserName", False),
     ("how do I restore the backup", True), ("backup?", True), ("如何备份数据库", True), ("端口是多少", True),
     ("where is the root", True), ("one two three four five", True),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("query, is_one", QUESTIONS)
+@pytest.mark.parametrize("query, is_one", TOLD)
 def test_a_question_is_told_from_keywords(query, is_one):
     assert is_question(query) is is_one
 
