@@ -52,6 +52,16 @@ def in_line(text):
     return _BREAKS.sub("\ufffd", text)
 
 
+def counted(n, thing):
+    """`1 card`, `2 cards`."""
+    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
+
+
+def note_lines(notes):
+    """A line for each of a result's `warnings`, as people read it."""
+    return [in_line(f"note: {note.message}" + (f" ({note.hint})" if note.hint else "")) for note in notes]
+
+
 def to_json(value):
     """One JSON text for a result, UTF-8 safe, keys in the order the result has them.
 

@@ -25,6 +25,7 @@ IGNORED_FOLDERS = (
     "node_modules __pycache__"
 ).split()
 IGNORED_FILES = (".tmp-*", "._*", ".#*", "~$*", ".~*")
+_IGNORED_FILE_STARTS = {pattern[0] for pattern in IGNORED_FILES}
 TEMP_PREFIX = ".tmp-memory-"
 STALE_TEMP_SECONDS = 3600
 
@@ -44,6 +45,7 @@ real one. `unread` are the folders (as rel_path + "/", "" for the vault) that co
 of their cards nothing is known.
 """
 
+_LOOKS_ALIKE = "its name is not valid UTF-8 and reads like another's"
 _MAX_INT = (1 << 63) - 1
 _SUFFIXES_FOLDED = tuple({suffix.casefold() for suffix in CARD_SUFFIXES})
 
@@ -78,6 +80,10 @@ def scan(root, ignore=(), name_ignored=False):
     """
     files, skipped, raw_names, unread = {}, [], {}, []
     folders, names = _pattern((*IGNORED_FOLDERS, *ignore)), _pattern((*IGNORED_FILES, *ignore))
+
+    def skip(rel, reason):
+        skipped.append(Skipped(_shown(rel), reason))
+
     stack = [("", root)]
     while stack:
         prefix, path = stack.pop()
@@ -90,49 +96,47 @@ def scan(root, ignore=(), name_ignored=False):
                     f"cannot look into the vault {root}", error.strerror or "", "check its permissions"
                 ) from None
             if not isinstance(error, FileNotFoundError):  # what went away meanwhile is not left out
-                skipped.append(Skipped(_shown(prefix), f"folder cannot be read: {error.strerror}"))
+                skip(prefix, f"folder cannot be read: {error.strerror}")
                 unread.append(_shown(prefix))
             continue
-        for entry in entries:
-            rel = prefix + entry.name
+        for entry in entries:  # 10,000 of them before each search: the common case comes first and costs little
+            name = entry.name
+            rel = prefix + name
             try:
                 if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
-                    if folders(entry.name) or (ignore and folders(rel)):
-                        if name_ignored:
-                            skipped.extend(_cards_below(rel, entry.path, "folder is on the ignore list"))
-                    else:
+                    if not (folders(name) or (ignore and folders(rel))):
                         stack.append((rel + "/", entry.path))
+                    elif name_ignored:
+                        skipped.extend(_cards_below(rel, entry.path, "folder is on the ignore list"))
                     continue
-                if not entry.name.endswith(CARD_SUFFIXES):
-                    if entry.name.casefold().endswith(_SUFFIXES_FOLDED):
-                        skipped.append(Skipped(_shown(rel), "suffix is not written as cards have it (.md)"))
+                if not name.endswith(CARD_SUFFIXES):
+                    if name.casefold().endswith(_SUFFIXES_FOLDED):
+                        skip(rel, "suffix is not written as cards have it (.md)")
                     elif entry.is_symlink() and entry.is_dir():
-                        skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
+                        skip(rel, _link_reason(entry.path, root))
                     continue
-                if names(entry.name) or (ignore and names(rel)):
-                    skipped.append(Skipped(_shown(rel), "file name is on the ignore list"))
+                if (ignore or name[0] in _IGNORED_FILE_STARTS) and (names(name) or (ignore and names(rel))):
+                    skip(rel, "file name is on the ignore list")
                     continue
                 info = entry.stat(follow_symlinks=False)
             except OSError as error:
                 if not isinstance(error, FileNotFoundError):
-                    skipped.append(Skipped(_shown(rel), f"cannot be looked at: {error.strerror}"))
+                    skip(rel, f"cannot be looked at: {error.strerror}")
                     unread.append(_shown(rel))
                 continue
-            if stat.S_ISREG(info.st_mode):
-                shown = rel
-                if not (rel.isascii() or _is_text(rel)):
-                    shown = _shown(rel)
-                    if shown in files:
-                        skipped.append(Skipped(shown, "its name is not valid UTF-8 and reads like another's"))
-                        continue
-                    raw_names[shown] = rel
-                elif raw_names and raw_names.pop(rel, None):
-                    skipped.append(Skipped(rel, "its name is not valid UTF-8 and reads like another's"))
-                files[shown] = _stamp(info)
-            elif stat.S_ISLNK(info.st_mode):
-                skipped.append(Skipped(_shown(rel), _link_reason(entry.path, root)))
-            else:
-                skipped.append(Skipped(_shown(rel), "not a regular file"))
+            if not stat.S_ISREG(info.st_mode):
+                link = stat.S_ISLNK(info.st_mode)
+                skip(rel, _link_reason(entry.path, root) if link else "not a regular file")
+                continue
+            shown = rel if rel.isascii() or _is_text(rel) else _shown(rel)
+            if shown != rel:
+                if shown in files:
+                    skip(rel, _LOOKS_ALIKE)
+                    continue
+                raw_names[shown] = rel
+            elif raw_names and raw_names.pop(rel, None):
+                skip(rel, _LOOKS_ALIKE)
+            files[shown] = _stamp(info)
     skipped.sort()
     return Scan(files, skipped, raw_names, unread)
 

@@ -53,15 +53,15 @@ def test_the_data_root_is_in_the_home_folder_by_default(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "flag, config, cwd, expected",
     [
-        ("notes", None, "/work", "/work/notes"),
-        ("./notes/", None, "/work", "/work/notes"),
-        ("../n//x/.", None, "/work", "/n/x"),
-        ("/abs/", None, "/work", "/abs"),
-        ("/", None, "/work", "/"),
-        (None, "notes", "/work", "{home}/notes"),
-        (None, "../notes", "/work", "{home}/../notes"),
-        ("", "notes", "/work", "{home}/notes"),
-        (None, "", "/work", "{home}/vault"),
+        ("notes", None, "/there", "/there/notes"),
+        ("./notes/", None, "/there", "/there/notes"),
+        ("../n//x/.", None, "/there", "/n/x"),
+        ("/abs/", None, "/there", "/abs"),
+        ("/", None, "/there", "/"),
+        (None, "notes", "/there", "{home}/notes"),
+        (None, "../notes", "/there", "{home}/../notes"),
+        ("", "notes", "/there", "{home}/notes"),
+        (None, "", "/there", "{home}/vault"),
     ],
 )
 def test_a_relative_path_starts_where_it_was_written(settle, tmp_path, flag, config, cwd, expected):

@@ -3,7 +3,7 @@
 from mcore.card import DEFAULT_KIND, KIND_FOLDERS
 from mcore.errors import EXIT_CONFLICT, EXIT_NOTHING, EXIT_OK
 from mcore.operation import Operation, param
-from mcore.render import in_line
+from mcore.render import in_line, note_lines
 
 _EXIT = {"created": EXIT_OK, "unchanged": EXIT_OK, "rejected": EXIT_NOTHING, "conflict": EXIT_CONFLICT}
 
@@ -31,9 +31,7 @@ def _capture_text(result):
         lines.append(f"a card with this title exists: {result.existing_path}")
     for card in result.similar:
         lines.append(f"similar: {card.title}  {card.path}")
-    for note in result.warnings:
-        lines.append(f"note: {note.message}" + (f" ({note.hint})" if note.hint else ""))
-    return "\n".join(map(in_line, lines))
+    return "\n".join([*map(in_line, lines), *note_lines(result.warnings)])
 
 
 CAPTURE = Operation(

@@ -2,7 +2,7 @@
 
 from mcore.errors import EXIT_NOTHING, EXIT_OK
 from mcore.operation import Operation, param
-from mcore.render import in_line
+from mcore.render import counted, in_line, note_lines
 
 _TIER_WORDS = {
     "all": "every term",
@@ -29,7 +29,7 @@ def _search_text(result):
         lines.append(in_line(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}"))
         if hit.snippet:
             lines.append("   " + mark(hit.snippet, terms))
-    lines += _notes(result.warnings)
+    lines += note_lines(result.warnings)
     return "\n".join(lines)
 
 
@@ -41,8 +41,8 @@ def _headline(result):
         whole = sum(hit.matched.startswith("all") for hit in result.hits)
         if 0 < whole < count:
             words += f" in {whole}; LOW CONFIDENCE where a coverage stands"
-        return f"{_count(count, 'hit')} ({words}) in {_count(n, 'card')}"
-    lines = [f"Nothing found in {_count(n, 'card')} ({result.freshness.unreadable} card files could not be read)."]
+        return f"{counted(count, 'hit')} ({words}) in {counted(n, 'card')}"
+    lines = [f"Nothing found in {counted(n, 'card')} ({result.freshness.unreadable} card files could not be read)."]
     for name, hits in result.hidden.items():
         lines.append(f"The filter {name.replace('_', ' ')} hides {hits} hit{'s' * (hits != 1)}: try again without it.")
     if result.nearest:
@@ -52,14 +52,6 @@ def _headline(result):
     elif not result.hidden:
         lines.append("Try fewer or other words: names, identifiers, the other language.")
     return "\n".join(lines)
-
-
-def _count(n, thing):
-    return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
-
-
-def _notes(warnings):
-    return [in_line(f"note: {note.message}" + (f" ({note.hint})" if note.hint else "")) for note in warnings]
 
 
 SEARCH = Operation(
@@ -134,7 +126,7 @@ def _show_text(shown):
         tail = ["", f"[{left} more characters: go on with offset {shown.next_offset}]"]
     elif shown.offset and not shown.text:
         tail = [f"[offset {shown.offset} is past the end: the card has {shown.length} characters]"]
-    return "\n".join([*head, "", shown.text, *tail, *_notes(shown.warnings)])
+    return "\n".join([*head, "", shown.text, *tail, *note_lines(shown.warnings)])
 
 
 def _compact(value):

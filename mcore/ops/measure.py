@@ -2,7 +2,7 @@
 
 from mcore.errors import EXIT_CONFLICT, EXIT_NOTHING, EXIT_OK, UsageError
 from mcore.operation import Operation, param
-from mcore.render import in_line, to_json
+from mcore.render import in_line, note_lines, to_json
 
 
 def _bench(app, args):
@@ -56,7 +56,7 @@ def _measured(result):
             )
     lines += _compared(result.comparison) if result.comparison else []
     lines += [f"saved: {result.saved}"] if result.saved else []
-    return lines + [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in result.warnings]
+    return lines + note_lines(result.warnings)
 
 
 def _counts(tiers):

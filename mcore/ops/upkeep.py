@@ -4,7 +4,7 @@ from collections import Counter
 
 from mcore.errors import EXIT_OK
 from mcore.operation import Operation, param
-from mcore.render import in_line
+from mcore.render import counted, in_line, note_lines
 
 _SHOWN = 10  # entries of a list in text; --json has all
 
@@ -20,14 +20,14 @@ def _index(app, args):
 
 def _index_text(report):
     counts = ", ".join(f"{getattr(report, key)} {key}" for key in ("added", "updated", "moved", "removed", "unchanged"))
-    lines = [f"{report.total} cards: {counts} ({report.seconds:.2f} s)"]
+    lines = [f"{counted(report.total, 'card')}: {counts} ({report.seconds:.2f} s)"]
     if report.skipped:
-        lines.append(f"{len(report.skipped)} files left out:")
+        lines.append(f"{counted(len(report.skipped), 'file')} left out:")
         for reason, count in Counter(entry.reason for entry in report.skipped).most_common(_SHOWN):
             example = next(entry.path for entry in report.skipped if entry.reason == reason)
             lines.append(f"  {count} x {reason}, such as {example}")
         lines.append("  (memory index --json names every one)")
-    lines += [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in report.warnings[:_SHOWN]]
+    lines += note_lines(report.warnings[:_SHOWN])
     if len(report.warnings) > _SHOWN:
         lines.append(f"note: {len(report.warnings) - _SHOWN} more notes in memory index --json")
     return "\n".join(map(in_line, lines))
@@ -64,16 +64,19 @@ def _stats(app, args):
 
 
 def _stats_text(result):
-    lines = [f"{result.total} cards in {result.vault}"]
+    lines = [f"{counted(result.total, 'card')} in {result.vault}"]
     for name in ("kinds", "sources"):
         table = getattr(result, name)
-        if table:
-            lines.append(f"{name}: " + ", ".join(f"{key or '(none)'} {count}" for key, count in table.items()))
+        shown = [f"{key or '(none)'} {count}" for key, count in list(table.items())[:_SHOWN]]
+        if len(table) > _SHOWN:
+            shown.append(f"and {len(table) - _SHOWN} more in memory stats --json")
+        if shown:
+            lines.append(f"{name}: " + ", ".join(shown))
     counts = result.read_counts
     lines.append(f"read: {counts.readings} times, {counts.cards} different cards")
     for card in result.latest:
         lines.append(f"  {card.changed_at}  {card.title}  {card.path}")
-    lines += [f"note: {note.message}" + (f" ({note.hint})" if note.hint else "") for note in result.warnings]
+    lines += note_lines(result.warnings)
     return "\n".join(map(in_line, lines))
 
 
