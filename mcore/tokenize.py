@@ -23,11 +23,11 @@ UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecf\u0edc-\u0edf\u1780-\u17d3\u17d7\u17dc\u17dd"
     "\u1000-\u103f\u104e-\u108f\u109a-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 )
-_RUN = re.compile(f"([{UNSPACED}]+)")
 
-# Latin glued to a spaced script other than its own (Greek to Georgian, Indic): `nginxमें`.
 # Patterns kept as text are compiled by `re` when first used (and cached there): a large character
-# class costs 1 to 2 ms, and most searches need few of them.
+# class costs 1 to 2 ms, and most searches need few of them. _BORDER is where Latin is glued to a
+# spaced script other than its own (Greek to Georgian, Indic): `nginxमें`.
+_RUN = f"([{UNSPACED}]+)"
 _BORDER = "(?<=[a-z0-9])(?=[\u0370-\u1fff])|(?<=[\u0370-\u1fff])(?=[a-z0-9])"
 _SPACED_FOREIGN = "[\u0370-\u1fff]"
 
@@ -90,7 +90,7 @@ def split_bigrams(text):
     """
     if text.isascii():
         return text
-    pieces = _RUN.split(text)  # other text and runs in turn
+    pieces = re.split(_RUN, text)  # other text and runs in turn
     pieces[1::2] = [" ".join(map(add, run, run[1:] + " ")) for run in pieces[1::2]]
     text = " ".join(pieces)
     return re.sub(_BORDER, " ", text) if re.search(_SPACED_FOREIGN, text) else text
@@ -184,7 +184,7 @@ def query_pieces(query):
     """
     for chunk in _SEPARATOR.split(_clean(query)):
         at = 0
-        for run in _RUN.finditer(chunk):
+        for run in () if chunk.isascii() else re.finditer(_RUN, chunk):
             yield from ((word, False) for word in _whole_words(chunk[at : run.start()]))
             yield run[0].casefold(), True
             at = run.end()
@@ -235,7 +235,7 @@ def _quote(phrase):
 
 def is_single(term):
     """Whether a term is one character of an unspaced script (asked as a prefix, yet whole)."""
-    return len(term.text) == 1 and _RUN.match(term.text) is not None
+    return len(term.text) == 1 and not term.text.isascii() and re.match(_RUN, term.text) is not None
 
 
 def term_expr(term, prefix=False, parts=False):
