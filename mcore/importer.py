@@ -17,32 +17,32 @@ from itertools import islice
 from mcore import vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
+from mcore.changes import find_changes, look
 from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
 from mcore.render import scrub
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, salvage
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
-CHANGE_TIME_IS_TRUE = os.name == "posix"
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
 DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
 BATCH_CARDS = 250
 SMALL_VAULT, DEAD_ROWS = 500, 50  # cards that are built anew in a blink: edits alone clean up there
+LOOK_SECONDS = 0.3  # a search's look at the vault has at least so long: 60,000 files
 PIECE_SECONDS = 0.25  # of reading go into one transaction of a search's refresh; writing takes about as long
 
 Report = namedtuple("Report", "added updated moved removed unchanged total skipped seconds warnings")
 Report.__doc__ = "What an index run did: counts of cards, `skipped` files with reasons, wall `seconds`."
 
-Freshness = namedtuple("Freshness", "checked changed stale unreadable")
+Freshness = namedtuple("Freshness", "checked changed stale unreadable unchecked", defaults=(0,))
 Freshness.__doc__ = """How true an answer is to the files at the moment it was asked.
 
 `checked` files were looked at (0: no look was taken), `changed` of them were taken in now, `stale`
-are known to differ from the index and could not be taken in, `unreadable` card files are in no answer.
+are known to differ from the index and could not be taken in, `unreadable` card files are in no answer,
+`unchecked` cards lie in folders that there was no time to look into.
 """
 
 _Prepared = namedtuple("_Prepared", "rel_path row reason stamp")
-# `blocked` counts the cards below folders that cannot be looked into (an unknown folder counts as one).
-_Changes = namedtuple("_Changes", "new changed removed unreadable_gone unchanged blocked scan")
 
 
 def utc_now(seconds=None):
@@ -68,15 +68,17 @@ class Indexer:
     def index(self, store):
         """Takes in everything that changed; the Report. Readers see the old index until the end."""
         started = time.monotonic()
-        changes = self._changes(store, thorough=True)
+        changes = find_changes(store, self.settings, thorough=True)
         todo = changes.new + changes.changed
         if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
-            counts = self._build_apart(store, changes.scan)
+            counts = self._build_apart(store, look(self.settings, thorough=True))
         else:
             counts = self._apply(store, self._prepare_all(todo, changes.scan), changes.removed, changes.unreadable_gone)
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
-            self._build_apart(store, changes.scan)
+            self._build_apart(store, look(self.settings, thorough=True))
+        if todo or changes.removed:
+            find_changes(store, self.settings, thorough=False)  # so that the next look need not compare card by card
         return self._report(store, changes.scan, counts, started)
 
     def refresh(self, store, seconds=None):
@@ -86,11 +88,12 @@ class Indexer:
         and is counted.
         """
         budget = self.settings.sync_seconds if seconds is None else seconds
-        changes = self._changes(store, thorough=False)
+        deadline = time.monotonic() + max(budget, LOOK_SECONDS)
+        changes = find_changes(store, self.settings, thorough=False, deadline=deadline)
         todo = changes.new + changes.changed
-        checked = len(changes.scan.files)
+        checked = changes.scan.checked
         if not todo and not changes.removed and not changes.unreadable_gone:
-            return Freshness(checked, 0, 0, store.count_unreadable() + changes.blocked)
+            return Freshness(checked, 0, 0, store.count_unreadable() + changes.blocked, changes.late)
         deadline = time.monotonic() + budget
         wait = min(SEARCH_WAIT_SECONDS, max(budget, 0.05))
         changed, moved, at = 0, 0, 0
@@ -112,9 +115,9 @@ class Indexer:
             if whole or time.monotonic() > deadline:
                 break
         if changed and store.total() <= SMALL_VAULT and store.dead_rows() > max(DEAD_ROWS, store.total()):
-            self._build_apart(store, changes.scan)
+            self._build_apart(store, look(self.settings, thorough=False))
         stale = len(todo) - at + (0 if whole else max(0, len(changes.removed) - moved))
-        return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked)
+        return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked, changes.late)
 
     @staticmethod
     def _differing(store, prepared):
@@ -144,7 +147,7 @@ class Indexer:
         """
         started = time.monotonic()
         with self._one_at_a_time(db_path):
-            scan = self._scan(thorough=True)
+            scan = look(self.settings, thorough=True)
             try:
                 return self._rebuild_into(self._usable_store(db_path), scan, started)
             except (StoreDamaged, AttributeError, LookupError, TypeError, ValueError):
@@ -345,40 +348,6 @@ class Indexer:
             return ""
 
     # ---- the parts -------------------------------------------------------------------------------
-
-    def _scan(self, thorough):
-        if not vault.is_scannable(self.root):
-            return vault.Scan({}, [], {}, [])
-        return vault.scan(self.root, self.settings.ignore, name_ignored=thorough)
-
-    def _changes(self, store, thorough):
-        """What differs between the files and the index, by stamps alone."""
-        scan = self._scan(thorough)
-        every = thorough and not CHANGE_TIME_IS_TRUE
-        unread = tuple(scan.unread)
-        unseen, changed, removed, unchanged, blocked = dict(scan.files), [], [], 0, 0
-        for path, stamp, racy in store.each_stamp():
-            if unseen.pop(path, None) is None:
-                if path.startswith(unread):
-                    blocked += 1
-                else:
-                    removed.append(path)
-            elif racy or every or scan.files[path] != stamp:
-                changed.append(path)
-            else:
-                unchanged += 1
-        unreadable = store.known_unreadable()
-        # `index` tries an unreadable file again: what stood in the way (a limit, a right) leaves no mark on it.
-        new = [p for p, stamp in unseen.items() if thorough or p not in unreadable or unreadable[p][1] != stamp]
-        new.sort(key=lambda path: -scan.files[path].mtime_ns)
-        gone = [path for path in unreadable if path not in scan.files and not path.startswith(unread)]
-        if removed and not scan.files and vault.is_bare(self.root):
-            raise SetupError(
-                f"the vault {self.root} is not there, or there is nothing in it",
-                f"its index knows {len(removed)} cards",
-                "bring the folder back (a drive not mounted?), or name its new place with --vault",
-            )
-        return _Changes(new, changed, removed, gone, unchanged, max(blocked, len(unread)), scan)
 
     def _real_path(self, rel_path, scan):
         raw = scan.raw_names.get(rel_path, rel_path) if scan else rel_path

@@ -304,6 +304,12 @@ def _query_warnings(query, terms, left_off, freshness):
         warnings.append(
             warning("stale", f"{freshness.stale} changed files are not in this answer yet", "run: memory index")
         )
+    if freshness.unchecked:
+        warnings.append(
+            warning(
+                "stale", f"{freshness.unchecked} cards were not looked at again for lack of time", "run: memory index"
+            )
+        )
     if freshness.unreadable:
         warnings.append(
             warning(

@@ -103,13 +103,52 @@ class Store:
 
     # ---- what the index knows of the files -------------------------------------------------------
 
-    def each_stamp(self):
-        """(rel_path, stamp as a tuple, racy) of every indexed card, one at a time (memory)."""
+    def each_stamp(self, folder=None):
+        """(rel_path, stamp as a tuple, racy) of every indexed card (of a folder), one at a time (memory)."""
+        sql, values = "SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards", ()
+        if folder is not None:
+            sql += " WHERE rel_path >= ? AND rel_path < ? AND instr(substr(rel_path, ?), '/') = 0"
+            values = (folder, folder + _LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
-            for row in self.connection.execute("SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards"):
+            for row in self.connection.execute(sql, values):
                 if not isinstance(row[0], str):  # NOT NULL says otherwise, a flipped bit does not care
                     raise sqlite3.DatabaseError("malformed row of cards")
                 yield row[0], row[2:], row[1]
+
+    def folders(self):
+        """prefix -> digest (None: not settled) of every folder that has cards or unreadable files here; {} when
+        they do not add up to the cards there are."""
+        rows = self.query("SELECT prefix, digest, files FROM folders")
+        folders = {prefix: digest for prefix, digest, _ in rows}
+        if (
+            None not in folders.values()
+            and sum(files for _, _, files in rows) != self.total() + self.count_unreadable()
+        ):
+            return {}
+        return folders
+
+    def count_below(self, prefix):
+        """How many cards lie in a folder and those below it."""
+        return self.query(
+            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + _LAST_CHAR)
+        )[0][0]
+
+    def version(self):
+        """A number that changes when another connection has written."""
+        return self.query("PRAGMA data_version")[0][0]
+
+    def settle(self, listings, gone, version, wait):
+        """Notes (prefix, digest, files) of folders in which nothing is new and forgets those that are gone,
+        unless another process has written since `version`; the caller has not."""
+        with self.writing(wait):
+            if self.version() == version:
+                self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", listings)
+                self.connection.executemany("DELETE FROM folders WHERE prefix = ?", [(folder,) for folder in gone])
+
+    def _unsettle(self, rel_paths):
+        """Has the folders of some cards compared the next time."""
+        folders = {(path[: path.rfind("/") + 1],) for path in rel_paths}
+        self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, NULL, 0)", folders)
 
     def ids(self):
         """rel_path -> id of every indexed card."""
@@ -136,7 +175,10 @@ class Store:
         """Takes cards out; their rows in cards_fts stay behind, dead (see schema)."""
         for at in range(0, len(ids), BATCH):
             part = list(ids)[at : at + BATCH]
-            self.connection.execute(f"DELETE FROM cards WHERE id IN ({', '.join('?' * len(part))})", part)
+            marks = ", ".join("?" * len(part))
+            gone = self.connection.execute(f"SELECT rel_path FROM cards WHERE id IN ({marks})", part).fetchall()
+            self._unsettle(path for (path,) in gone)
+            self.connection.execute(f"DELETE FROM cards WHERE id IN ({marks})", part)
 
     def insert(self, rows):
         """Adds cards. All are cut before all are stored: taking turns cost a quarter more CPU (caches)."""
@@ -147,6 +189,7 @@ class Store:
             "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut
         )
         self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
+        self._unsettle(row.rel_path for row in rows)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -158,14 +201,18 @@ class Store:
             "UPDATE cards SET size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, racy = ? WHERE rel_path = ?",
             (*stamp, racy, rel_path),
         )
+        self._unsettle([rel_path])
 
     def set_unreadable(self, rel_path, reason, stamp):
         self.connection.execute(
             "INSERT OR REPLACE INTO unreadable VALUES (?, ?, ?, ?, ?, ?)", (rel_path, reason, *stamp)
         )
+        self._unsettle([rel_path])
 
     def clear_unreadable(self, rel_paths):
-        self.connection.executemany("DELETE FROM unreadable WHERE rel_path = ?", [(p,) for p in rel_paths])
+        gone = self.connection.executemany("DELETE FROM unreadable WHERE rel_path = ?", [(p,) for p in rel_paths])
+        if gone.rowcount > 0:
+            self._unsettle(rel_paths)
 
     def move_stats(self, moves):
         """Carries reading counts along; `moves` maps old rel_path to new."""
@@ -379,7 +426,7 @@ class Store:
                     for table in schema.TABLES[:-1]:
                         self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
                     _create_derived(self.connection)
-                    for table in ("cards", "unreadable", "meta"):
+                    for table in ("cards", "unreadable", "folders", "meta"):
                         self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
                     for part in ("data", "idx", "docsize", "config"):
                         self.connection.execute(f"DELETE FROM main.cards_fts_{part}")

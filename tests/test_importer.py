@@ -10,8 +10,9 @@ from contextlib import closing
 import pytest
 from conftest import ROOT, paths_of
 
+from mcore.changes import look
 from mcore.errors import Cancelled, SetupError
-from mcore.importer import RACY_NS, is_racy, utc_now
+from mcore.importer import RACY_NS, Freshness, is_racy, utc_now
 from mcore.store import open_store
 from mcore.vault import Stamp, stamp_of
 
@@ -205,7 +206,7 @@ def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_
     write_note("a.md", "okapi")
     os.utime(write_note("b.md", "okapi"), (1, 1))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    scan = app.indexer._scan(thorough=False)
+    scan = look(app.settings, thorough=False)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
         prepared = app.indexer._prepare("b.md", scan)
@@ -273,7 +274,7 @@ def test_an_edit_made_a_moment_ago_is_found_without_being_asked_for(app, write_n
     app.indexer.index(app.store)
     write_note("a.md", "zebra")
     result = app.searcher.search("zebra")
-    assert paths_of(result) == ["a.md"] and result.freshness == (1, 1, 0, 0)
+    assert paths_of(result) == ["a.md"] and result.freshness == Freshness(1, 1, 0, 0)
 
 
 def test_a_card_that_another_program_took_in_meanwhile_stays(app, write_note):
@@ -331,7 +332,7 @@ def test_random_edits_end_in_what_a_fresh_index_says(tmp_path):
 
 def test_no_vault_yet_is_an_empty_answer_with_a_remark(app):
     result = app.searcher.search("okapi")
-    assert result.hits == [] and result.freshness == (0, 0, 0, 0)
+    assert result.hits == [] and result.freshness == Freshness(0, 0, 0, 0)
     assert [note.slug for note in app.indexer.index(app.store).warnings] == ["no-vault"]
 
 
