@@ -23,6 +23,7 @@ class App:
         self.client = client
         self.progress = None
         self.cancelled = None
+        self.kept = None  # of a server: what a look found a moment ago (see Indexer)
         self._settings = self._store = self._opened = None
 
     @property
@@ -43,7 +44,7 @@ class App:
     def indexer(self):
         from mcore.importer import Indexer
 
-        return Indexer(self.settings, self.progress, self.cancelled)
+        return Indexer(self.settings, self.progress, self.cancelled, self.kept)
 
     @property
     def searcher(self):

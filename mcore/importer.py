@@ -56,12 +56,14 @@ def utc_now(seconds=None):
 class Indexer:
     """Indexes one vault into one store."""
 
-    def __init__(self, settings, progress=None, cancelled=None):
-        """`progress(done, total)` hears how far long work is; `cancelled()` true stops it."""
+    def __init__(self, settings, progress=None, cancelled=None, kept=None):
+        """`progress(done, total)` hears how far long work is; `cancelled()` true stops it; `kept(look)` may
+        answer with the Freshness of a look that was taken a moment ago."""
         self.settings = settings
         self.root = settings.vault.path
         self.progress = progress
         self.cancelled = cancelled
+        self.kept = kept
 
     # ---- incremental -----------------------------------------------------------------------------
 
@@ -87,6 +89,9 @@ class Indexer:
         Never waits long for another writer and never starts a rebuild: what does not fit stays stale
         and is counted.
         """
+        return self.kept(lambda: self._refresh(store, seconds)) if self.kept else self._refresh(store, seconds)
+
+    def _refresh(self, store, seconds):
         budget = self.settings.sync_seconds if seconds is None else seconds
         deadline = time.monotonic() + max(budget, LOOK_SECONDS)
         changes = find_changes(store, self.settings, thorough=False, deadline=deadline)
