@@ -55,11 +55,11 @@ class App:
     @property
     def store(self):
         """The open index of the vault in force; opened anew when its file was replaced meanwhile."""
-        if self._store is not None and _file_identity(self._store.path) != self._opened:
+        if self._store is not None and _file_identity(self._store) != self._opened:
             self.close()
         if self._store is None:
             self._store = self._open_own()
-            self._opened = _file_identity(self._store.path)
+            self._opened = _file_identity(self._store)
         return self._store
 
     def freshness(self, sync=True):
@@ -162,9 +162,10 @@ class App:
         return os.path.realpath(self.settings.vault.path)
 
 
-def _file_identity(path):
+def _file_identity(store):
+    """What tells the file that a store has open from another; a frozen store sees no later state of it either."""
     try:
-        info = os.stat(path)
+        info = os.stat(store.path)
     except OSError:
         return None
-    return info.st_dev, info.st_ino
+    return info.st_dev, info.st_ino, info.st_mtime_ns if store.frozen else None

@@ -49,11 +49,13 @@ _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
 
 
 class Store:
-    """An open index. Use `open_store`; close it when done."""
+    """An open index. Use `open_store`; close it when done. A `frozen` one cannot be written, and what others
+    write to it is not seen."""
 
-    def __init__(self, connection, path):
+    def __init__(self, connection, path, frozen=False):
         self.connection = connection
         self.path = path
+        self.frozen = frozen
         self._has_vocabulary = False
 
     def close(self):
@@ -479,13 +481,36 @@ def open_store(path, wait=BUSY_SECONDS):
     """
     _prepare_place(path)
     with guarded(path):
-        connection = sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64)
+        connection = _connect(path, wait)
         try:
-            _set_up(connection, path)
+            try:
+                _set_up(connection, path)
+            except sqlite3.OperationalError as error:
+                # In a sandbox that may write nothing SQLite cannot make the files that WAL needs to be read.
+                if "readonly" not in str(error) or _holds_wal(path):
+                    raise
+                connection.close()
+                from urllib.parse import quote
+
+                connection = _connect(f"file:{quote(os.path.abspath(path))}?immutable=1", wait, uri=True)
+                _set_up(connection, path)
+                return Store(connection, path, frozen=True)
         except BaseException:
             connection.close()
             raise
     return Store(connection, path)
+
+
+def _connect(path, wait, uri=False):
+    return sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64, uri=uri)
+
+
+def _holds_wal(path):
+    """Whether a part of the index stands in its log only."""
+    try:
+        return os.path.getsize(path + "-wal") > 0
+    except OSError:
+        return False
 
 
 def _prepare_place(path):

@@ -316,3 +316,19 @@ def test_saving_from_any_damage_never_fails(path, damage):
     cards, stats = salvage(path)
     assert isinstance(cards, list) and isinstance(stats, list)
     assert salvage(path + "-none") == ([], [])
+
+
+@pytest.mark.skipif(not POSIX or os.geteuid() == 0, reason="root may write everything")
+def test_an_index_that_may_not_be_written_is_read(path):
+    """An agent's sandbox: WAL needs files beside the index, which cannot be made there."""
+    filled(path).close()
+    folder = os.path.dirname(path)
+    os.chmod(path, 0o400)
+    os.chmod(folder, 0o500)
+    try:
+        with closing(open_store(path)) as store:
+            assert store.frozen and store.paths() == ["a.md"]
+            with pytest.raises(StoreError), store.writing():
+                store.remove([1])
+    finally:
+        os.chmod(folder, 0o700)
