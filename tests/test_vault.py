@@ -389,3 +389,11 @@ def test_one_holds_the_right_to_names_and_the_other_waits(root, tmp_path):
         order.append("first")
     thread.join(10)
     assert order == ["first", "second"] and os.listdir(root) == []
+
+
+def test_a_system_without_folder_handles_walks_the_same(write_note, root, monkeypatch):
+    for name in ("a.md", "b/c.md", "b/.git/d.md", "b/e.MD", "b/f.md/g.md"):
+        write_note(name, name)
+    with_handles = scan(root, name_ignored=True)
+    monkeypatch.setattr(vault, "_BY_HANDLE", False)
+    assert scan(root, name_ignored=True) == with_handles and len(with_handles.files) == 4
