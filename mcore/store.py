@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
-from mcore.tokenize import columns
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
@@ -23,9 +22,9 @@ BATCH = 500  # below SQLite's limit of 999 variables in old builds
 Row = namedtuple(
     "Row",
     "id doc rel_path raw_name title kind source tags priority ttl created updated length "
-    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at labels body",
+    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at columns",
 )
-Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-text index.
+Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
 
 `id` None lets the database choose one that was never used.
 """
@@ -33,7 +32,7 @@ Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-te
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 
-_CARD_COLUMNS = Row._fields[:-2]
+_CARD_COLUMNS = Row._fields[:-1]
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
@@ -139,14 +138,14 @@ class Store:
             self.connection.execute(f"DELETE FROM cards WHERE id IN ({', '.join('?' * len(part))})", part)
 
     def insert(self, rows):
-        """Adds cards. All are cut before all are stored: taking turns cost a quarter more CPU (caches)."""
+        """Adds cards."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
         rows = [row._replace(doc=doc) for doc, row in enumerate(rows, last + 1)]
-        cut = [(row.doc, *columns(row.title, row.labels, row.body)) for row in rows]
         self.connection.executemany(
-            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut
+            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)",
+            [(row.doc, *row.columns) for row in rows],
         )
-        self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
+        self.connection.executemany(_INSERT_CARD, [row[:-1] for row in rows])
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""

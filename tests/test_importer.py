@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, paths_of
 
 from mcore.errors import Cancelled, SetupError
-from mcore.importer import RACY_NS, is_racy, utc_now
+from mcore.prepare import RACY_NS, is_racy, utc_now
 from mcore.store import open_store
 from mcore.vault import Stamp, stamp_of
 
@@ -201,7 +201,7 @@ def test_an_unreadable_file_of_the_same_size_and_tick_becomes_readable(app, writ
 def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_note, monkeypatch):
     import resource
 
-    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    monkeypatch.setattr("mcore.prepare.RACY_NS", -(10**18))  # the files count as old
     write_note("a.md", "okapi")
     os.utime(write_note("b.md", "okapi"), (1, 1))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -218,7 +218,7 @@ def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_
 
 def test_a_limit_that_was_raised_lets_the_file_in(make_app, write_note, tmp_path, monkeypatch):
     """The remark says "raise max_card_bytes in config.json to read it": then it must help."""
-    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    monkeypatch.setattr("mcore.prepare.RACY_NS", -(10**18))  # the files count as old
     write_note("a.md", "okapi " * 100)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.json").write_text('{"max_card_bytes": 10}')

@@ -11,6 +11,7 @@ import pytest
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
 from mcore.store import Row, is_sane_id, open_store, salvage
+from mcore.tokenize import columns
 
 POSIX = os.name == "posix"
 
@@ -24,9 +25,11 @@ def row(rel_path="a.md", body="body words", **fields):
     given = dict.fromkeys(Row._fields) | {
         "rel_path": rel_path, "title": rel_path, "kind": "tool", "source": "", "tags": "[]", "length": len(body),
         "content_hash": body.encode(), "size": 0, "mtime_ns": 0, "ctime_ns": 0, "inode": 0, "racy": 0, "remark": "",
-        "indexed_at": "", "labels": "", "body": body,
+        "indexed_at": "",
     }  # fmt: skip
-    return Row(**{**given, **fields})
+    given.update(fields)
+    given["columns"] = columns(given["title"], "", body)
+    return Row(**given)
 
 
 def filled(path, *rows):
