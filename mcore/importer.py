@@ -60,7 +60,8 @@ class Indexer:
         if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
             counts = self._build_apart(store, changes.scan)
         else:
-            prepared = chain.from_iterable(self._prepare_all(todo, changes.scan))
+            with closing(self._prepare_all(todo, changes.scan)) as batches:
+                prepared = list(chain.from_iterable(batches))
             counts = self._apply(store, prepared, changes.removed, changes.unreadable_gone)
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
@@ -180,7 +181,6 @@ class Indexer:
             for rel_path, id, digest in cards:
                 empty = Row(
                     id,
-                    None,
                     rel_path,
                     None,
                     "",
@@ -232,9 +232,6 @@ class Indexer:
     def _build_apart(self, store, scan):
         """Builds a whole index in a file of its own, then puts it in the store's place at once."""
         ids = self._keep_ids(store, scan)
-        before = store.ids()
-        old_hashes = store.hashes(before)
-        updated = 0
         temp_path = f"{store.path}.build-{os.getpid()}"
         _clear_stale_builds(store.path)
         _unlink_index(temp_path)
@@ -244,32 +241,32 @@ class Indexer:
                 with built.writing():
                     built.start_ids_after(self._reserve_ids(store, ids, scan))
                     built.set_vault(os.path.realpath(self.root))
-                    for some in self._prepare_all(scan.files, scan):
-                        for failed in (p for p in some if p.row is None):
-                            built.set_unreadable(failed.rel_path, failed.reason, failed.stamp)
-                        rows = [p.row._replace(id=ids.get(p.rel_path)) for p in some if p.row]
-                        built.insert(rows)
-                        for row in rows:
-                            id, digest = old_hashes.get(row.rel_path, (None, b""))
-                            updated += id is not None and id == row.id and digest != row.content_hash
+                    with closing(self._prepare_all(scan.files, scan)) as batches:
+                        for batch in batches:
+                            self._load(built, batch, ids)
                 built.end_bulk_mode()
-                after = built.ids()
-            moves = _moves({id: path for path, id in before.items()}, after)
-            self._keep_late(store, store.take_over(temp_path))
-            if moves:
+            taken = store.take_over(temp_path)
+            late = self._keep_late(store, taken.lacking)
+            if taken.moves:
                 with store.writing():
-                    store.move_stats(moves)
+                    store.move_stats(taken.moves)
         finally:
             _unlink_index(temp_path)
-        old_ids = set(before.values())
-        kept = sum(1 for id in after.values() if id in old_ids)
         return {
-            "added": len(after) - kept,
-            "updated": updated,
-            "moved": len(moves),
-            "removed": len(old_ids) - kept,
-            "unchanged": kept - len(moves) - updated,
+            "added": taken.total - taken.kept,
+            "updated": taken.updated,
+            "moved": len(taken.moves),
+            "removed": taken.gone - late,
+            "unchanged": taken.kept - len(taken.moves) - taken.updated,
         }
+
+    @staticmethod
+    def _load(built, batch, ids):
+        """Stores a batch of Prepared in a new index; `ids` are those that files have already."""
+        built.insert([p.row._replace(id=ids.get(p.rel_path)) for p in batch if p.row])
+        for p in batch:
+            if p.row is None:
+                built.set_unreadable(p.rel_path, p.reason, p.stamp)
 
     @staticmethod
     def _reserve_ids(store, ids, scan):
@@ -282,15 +279,15 @@ class Indexer:
                 store.start_ids_after(last + new)
         return last
 
-    def _keep_late(self, store, left):
-        """Puts back, with their ids, the cards that others indexed after the build had looked."""
-        late = {path: id for path, id in left if vault.is_walked(self.root, path, self.settings.ignore)}
-        if late:
-            with store.writing():
-                for path in late.keys() - store.hashes(late).keys():
-                    row = self._prepare(path, None).row
-                    if row:
-                        store.insert([row._replace(id=late[path])])
+    def _keep_late(self, store, lacking):
+        """Puts back, with their ids, the cards that others indexed after the build had looked; how many."""
+        late = {path: id for path, id in lacking if vault.is_walked(self.root, path, self.settings.ignore)}
+        if not late:
+            return 0
+        with store.writing():
+            rows = [self._prepare(path, None).row for path in late.keys() - store.hashes(late).keys()]
+            store.insert([row._replace(id=late[row.rel_path]) for row in rows if row])
+        return len(late)
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import deque, namedtuple
 from contextlib import contextmanager
+from functools import lru_cache
 
 from mcore import vault
 from mcore.card import content_hash
@@ -29,6 +30,8 @@ HELPERS_ABOVE = 2000  # files; below, starting a helper (60 ms of CPU) costs mor
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
 AHEAD = 2  # batches that are ready or on their way, beyond one for each helper
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 File = namedtuple("File", "rel_path path raw_name stamp")
 File.__doc__ = """A card file to be prepared: `path` opens it, `raw_name` is its real name (bytes) where
 `rel_path` cannot hold it, `stamp` the Stamp a walk saw, if one was made."""
@@ -43,6 +46,9 @@ def utc_now(seconds=None):
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
     except (OverflowError, ValueError, OSError):
         return ""  # a file dated beyond what the system's calendar knows
+
+
+_second = lru_cache(maxsize=2)(utc_now)
 
 
 def is_racy(stamp, read_ns):
@@ -69,13 +75,12 @@ def prepare(file, max_bytes):
     title = _storable(card.title)
     row = Row(
         None,
-        None,
         file.rel_path,
         file.raw_name,
         title,
         _storable(card.kind),
         _storable(card.source),
-        json.dumps([_storable(tag) for tag in card.tags], ensure_ascii=False) if card.tags else "[]",
+        _encode([_storable(tag) for tag in card.tags]),
         _storable(card.priority),
         _storable(card.ttl),
         _storable(card.created),
@@ -85,7 +90,7 @@ def prepare(file, max_bytes):
         *stamp,
         int(is_racy(stamp, now)),
         remark,
-        utc_now(now // 1_000_000_000),
+        _second(now // 1_000_000_000),
         # decoded text holds no lone surrogate
         columns(title, _storable(card.labels), card.body.replace("\0", " ")),
     )
@@ -100,7 +105,7 @@ def _may_pass(fault):
 
 def _storable(text):
     """Text that SQLite stores whole: no NUL, no lone surrogate; None stays."""
-    return None if text is None else scrub(text).replace("\0", " ")
+    return text if not text or text.isprintable() else scrub(text).replace("\0", " ")
 
 
 # ---- many files ----------------------------------------------------------------------------------
@@ -138,7 +143,7 @@ def helpers_for(count):
         processors = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # not on every system
         processors = os.cpu_count() or 1
-    return min(MAX_HELPERS, processors - 1)
+    return min(MAX_HELPERS, processors) if processors > 1 else 0
 
 
 def _batches(files):

@@ -103,9 +103,25 @@ def _split_runs(text):
 
 def _with_pairs(pieces):
     """The text of `_split_runs` pieces with every run in pairs."""
-    pieces[1::2] = [" ".join(map(add, run, run[1:] + " ")) for run in pieces[1::2]]
+    others = " ".join(pieces[::2])
+    if len(pieces) > 1:
+        pieces[1::2] = _pairs(pieces[1::2])
     text = " ".join(pieces)
-    return re.sub(_BORDER, " ", text) if re.search(_SPACED_FOREIGN, text) else text
+    is_mixed = not others.isascii() and re.search(_SPACED_FOREIGN, others)
+    return re.sub(_BORDER, " ", text) if is_mixed else text
+
+
+def _pairs(runs):
+    """Each run as its pairs and its last character: ["阿里云"] -> ["阿里 里云 云 "].
+
+    All runs at once, as numbers: each character, the next one and a space in turn. Making a string of
+    every pair took four times as long.
+    """
+    chars = memoryview("\n".join(["", *runs, ""]).encode("utf-32-le")).cast("I")
+    threes = memoryview(bytearray(b"\0\0\0\0\0\0\0\0 \0\0\0" * (len(chars) - 1))).cast("I")
+    threes[0::3], threes[1::3] = chars[:-1], chars[1:]
+    # A run comes out as "\nA AB BC C\n ": between line ends, after its first character alone.
+    return [run[2:] for run in threes.tobytes().decode("utf-32-le").split("\n")[1::2]]
 
 
 def identifier_parts(text):
