@@ -500,6 +500,28 @@ def test_an_interrupted_rebuild_leaves_the_old_index_whole(app, write_note, tmp_
     assert found(app, "zebra", sync=True) == ["0.md"]
 
 
+def test_a_build_by_helpers_is_the_same_and_can_be_interrupted(app, write_note, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcore.prepare.HELPERS_ABOVE", 10)
+    for number in range(600):
+        write_note(f"{number}.md", f"okapi 阿里云 {number}")
+    write_note("bad.md", b"\0\1\x80" * 9)
+    assert app.indexer.index(app.store).added == 600
+
+    def interrupt(done, total):
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    app.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(app)
+    assert build_files(tmp_path) == []
+    app.progress = None
+    before = app.store.ids()
+    report = rebuild(app)
+    assert (report.unchanged, [entry.path for entry in report.skipped]) == (600, ["bad.md"])
+    assert app.store.ids() == before and found(app, "阿里云 599") == ["599.md"]
+
+
 def test_progress_is_told_from_nothing_to_all(app, write_note):
     for number in range(3):
         write_note(f"{number}.md", "x")
