@@ -23,6 +23,7 @@ shells (one outside thing each)
     store         the SQLite file, every SQL statement; no card files
     clients       the configuration files of MCP clients
 work (the rules)
+    prepare       card files -> rows to store; many of them in helper processes
     changes       what differs between the files and the index
     importer      vault -> store, incremental or rebuild
     ranking       the parts of a query, our own BM25 over their postings

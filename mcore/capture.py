@@ -10,7 +10,7 @@ from mcore import secretscan, vault
 from mcore.card import DEFAULT_KIND, KIND_FOLDERS, file_stem, name_key
 from mcore.cardfile import new_card_text, one_line, read_card
 from mcore.errors import CardError, McoreError, SetupError, StoreError, UsageError, warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.render import scrub
 
 MIN_BODY_CHARS = 20

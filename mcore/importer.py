@@ -5,28 +5,24 @@ the clock's grain of being read is "racy": its stamp may not tell a later edit, 
 the next time. Windows has no change time, so `index` reads every file there.
 """
 
-import errno
-import json
 import os
 import re
 import time
 from collections import namedtuple
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import chain
 
 from mcore import vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.changes import find_changes, look
 from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
-from mcore.render import scrub
+from mcore.prepare import File, helpers_for, prepare, prepare_batches
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, salvage
 
-RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
 DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
-BATCH_CARDS = 250
 SMALL_VAULT, DEAD_ROWS = 500, 50  # cards that are built anew in a blink: edits alone clean up there
 LOOK_SECONDS = 0.3  # a search's look at the vault has at least so long: 60,000 files
 PIECE_SECONDS = 0.25  # of reading go into one transaction of a search's refresh; writing takes about as long
@@ -42,15 +38,6 @@ are known to differ from the index and could not be taken in, `unreadable` card 
 `unchecked` cards lie in folders that there was no time to look into.
 """
 
-_Prepared = namedtuple("_Prepared", "rel_path row reason stamp")
-
-
-def utc_now(seconds=None):
-    """A time (seconds since 1970, now by default) as UTC text, such as 2026-11-30T21:35:00Z."""
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return ""  # a file dated beyond what the system's calendar knows
 
 
 class Indexer:
@@ -75,7 +62,9 @@ class Indexer:
         if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
             counts = self._build_apart(store, look(self.settings, thorough=True))
         else:
-            counts = self._apply(store, self._prepare_all(todo, changes.scan), changes.removed, changes.unreadable_gone)
+            with closing(self._prepare_all(todo, changes.scan)) as batches:
+                prepared = list(chain.from_iterable(batches))
+            counts = self._apply(store, prepared, changes.removed, changes.unreadable_gone)
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
             self._build_apart(store, look(self.settings, thorough=True))
@@ -200,7 +189,6 @@ class Indexer:
             for rel_path, id, digest in cards:
                 empty = Row(
                     id,
-                    None,
                     rel_path,
                     None,
                     "",
@@ -220,8 +208,7 @@ class Indexer:
                     0,
                     "",
                     "",
-                    "",
-                    "",
+                    ("", "", "", ""),
                 )
                 try:
                     store.insert([empty])
@@ -253,9 +240,6 @@ class Indexer:
     def _build_apart(self, store, scan):
         """Builds a whole index in a file of its own, then puts it in the store's place at once."""
         ids = self._keep_ids(store, scan)
-        before = store.ids()
-        old_hashes = store.hashes(before)
-        updated = 0
         temp_path = f"{store.path}.build-{os.getpid()}"
         _clear_stale_builds(store.path)
         _unlink_index(temp_path)
@@ -265,32 +249,32 @@ class Indexer:
                 with built.writing():
                     built.start_ids_after(self._reserve_ids(store, ids, scan))
                     built.set_vault(os.path.realpath(self.root))
-                    for some in _batches(self._prepare_all(list(scan.files), scan)):
-                        for failed in (p for p in some if p.row is None):
-                            built.set_unreadable(failed.rel_path, failed.reason, failed.stamp)
-                        rows = [p.row._replace(id=ids.get(p.rel_path)) for p in some if p.row]
-                        built.insert(rows)
-                        for row in rows:
-                            id, digest = old_hashes.get(row.rel_path, (None, b""))
-                            updated += id is not None and id == row.id and digest != row.content_hash
+                    with closing(self._prepare_all(scan.files, scan)) as batches:
+                        for batch in batches:
+                            self._load(built, batch, ids)
                 built.end_bulk_mode()
-                after = built.ids()
-            moves = _moves({id: path for path, id in before.items()}, after)
-            self._keep_late(store, store.take_over(temp_path))
-            if moves:
+            taken = store.take_over(temp_path)
+            late = self._keep_late(store, taken.lacking)
+            if taken.moves:
                 with store.writing():
-                    store.move_stats(moves)
+                    store.move_stats(taken.moves)
         finally:
             _unlink_index(temp_path)
-        old_ids = set(before.values())
-        kept = sum(1 for id in after.values() if id in old_ids)
         return {
-            "added": len(after) - kept,
-            "updated": updated,
-            "moved": len(moves),
-            "removed": len(old_ids) - kept,
-            "unchanged": kept - len(moves) - updated,
+            "added": taken.total - taken.kept,
+            "updated": taken.updated,
+            "moved": len(taken.moves),
+            "removed": taken.gone - late,
+            "unchanged": taken.kept - len(taken.moves) - taken.updated,
         }
+
+    @staticmethod
+    def _load(built, batch, ids):
+        """Stores a batch of Prepared in a new index; `ids` are those that files have already."""
+        built.insert([p.row._replace(id=ids.get(p.rel_path)) for p in batch if p.row])
+        for p in batch:
+            if p.row is None:
+                built.set_unreadable(p.rel_path, p.reason, p.stamp)
 
     @staticmethod
     def _reserve_ids(store, ids, scan):
@@ -303,15 +287,15 @@ class Indexer:
                 store.start_ids_after(last + new)
         return last
 
-    def _keep_late(self, store, left):
-        """Puts back, with their ids, the cards that others indexed after the build had looked."""
-        late = {path: id for path, id in left if vault.is_walked(self.root, path, self.settings.ignore)}
-        if late:
-            with store.writing():
-                for path in late.keys() - store.hashes(late).keys():
-                    row = self._prepare(path, None).row
-                    if row:
-                        store.insert([row._replace(id=late[path])])
+    def _keep_late(self, store, lacking):
+        """Puts back, with their ids, the cards that others indexed after the build had looked; how many."""
+        late = {path: id for path, id in lacking if vault.is_walked(self.root, path, self.settings.ignore)}
+        if not late:
+            return 0
+        with store.writing():
+            rows = [self._prepare(path, None).row for path in late.keys() - store.hashes(late).keys()]
+            store.insert([row._replace(id=late[row.rel_path]) for row in rows if row])
+        return len(late)
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
@@ -324,7 +308,7 @@ class Indexer:
         for path in scan.files:
             if path not in same:
                 try:
-                    data, _ = vault.read_bytes(self._real_path(path, scan), self.settings.max_card_bytes)
+                    data, _ = vault.read_bytes(self._file(path, scan).path, self.settings.max_card_bytes)
                 except CardError:
                     continue
                 digests[path] = content_hash(data)
@@ -354,19 +338,20 @@ class Indexer:
 
     # ---- the parts -------------------------------------------------------------------------------
 
-    def _real_path(self, rel_path, scan):
-        raw = scan.raw_names.get(rel_path, rel_path) if scan else rel_path
-        return vault.file_path(self.root, raw)
 
     def _prepare_all(self, paths, scan):
-        """Reads files one after another, with progress; a generator of _Prepared."""
-        total = len(paths)
-        for done, path in enumerate(paths):
-            if self.cancelled and self.cancelled():
-                raise Cancelled("the index run was cancelled", "", "the old index is whole")
-            if self.progress:
-                self.progress(done, total)
-            yield self._prepare(path, scan)
+        """Lists of Prepared for files in turn, with progress; close the generator to stop early."""
+        done, total = 0, len(paths)
+        files = (self._file(path, scan) for path in paths)
+        with closing(prepare_batches(files, self.settings.max_card_bytes, helpers_for(total))) as batches:
+            for batch in batches:
+                for _ in batch:
+                    if self.cancelled and self.cancelled():
+                        raise Cancelled("the index run was cancelled", "", "the old index is whole")
+                    if self.progress:
+                        self.progress(done, total)
+                    done += 1
+                yield batch
         if self.progress and total:
             self.progress(total, total)
 
@@ -380,42 +365,12 @@ class Indexer:
 
     def _prepare(self, rel_path, scan):
         """One file, read and ready to be stored; a missing row says why there is none."""
-        path = self._real_path(rel_path, scan)
-        now = time.time_ns()
-        stamp = scan.files.get(rel_path) if scan else None
-        try:
-            data, stamp = vault.read_bytes(path, self.settings.max_card_bytes)
-            text, remark = vault.decode(data)
-        except CardError as error:
-            stamp = stamp or vault.Stamp(0, 0, 0, 0)
-            if is_racy(stamp, now) or _may_pass(error.__context__):
-                stamp = stamp._replace(ctime_ns=0)  # differs from the file's, so that it is tried again
-            return _Prepared(rel_path, None, error.message, stamp)
-        card = read_card(rel_path, text)
+        return prepare(self._file(rel_path, scan), self.settings.max_card_bytes)
+
+    def _file(self, rel_path, scan):
         raw = scan.raw_names.get(rel_path) if scan else None
-        row = Row(
-            None,
-            None,
-            rel_path,
-            os.fsencode(raw) if raw else None,
-            _storable(card.title),
-            _storable(card.kind),
-            _storable(card.source),
-            json.dumps([_storable(tag) for tag in card.tags], ensure_ascii=False),
-            _storable(card.priority),
-            _storable(card.ttl),
-            _storable(card.created),
-            _storable(card.updated),
-            len(card.body),
-            content_hash(data),
-            *stamp,
-            int(is_racy(stamp, now)),
-            remark,
-            utc_now(now // 1_000_000_000),
-            _storable(card.labels),
-            card.body.replace("\0", " "),  # decoded text holds no lone surrogate
-        )
-        return _Prepared(rel_path, row, "", stamp)
+        stamp = scan.files.get(rel_path) if scan else None
+        return File(rel_path, vault.file_path(self.root, raw or rel_path), os.fsencode(raw) if raw else None, stamp)
 
     def _apply(self, store, prepared, removed, unreadable_gone, wait=BUSY_SECONDS, whole=True):
         """Writes prepared files and removals in one transaction; counts by what happened.
@@ -450,8 +405,7 @@ class Indexer:
             ids = _assign_ids({p.rel_path: p.row.content_hash for p in fresh}, old, set(removed))
             store.remove([id for id, _ in old.values()])
             old_paths = {id: path for path, (id, _) in old.items()}
-            for some in _batches(fresh):
-                store.insert([p.row._replace(id=ids.get(p.rel_path)) for p in some])
+            store.insert([p.row._replace(id=ids.get(p.rel_path)) for p in fresh])
             moves = _moves(old_paths, ids)
             if moves:
                 store.move_stats(moves)
@@ -480,26 +434,6 @@ class Indexer:
         )
 
 
-def is_racy(stamp, read_ns):
-    """Whether a file changed so shortly before it was read that its stamp may hide a later edit.
-
-    A modification time far in the future was set by hand and tells nothing.
-    """
-    since = read_ns - RACY_NS
-    return stamp.ctime_ns > since or since < stamp.mtime_ns < read_ns + RACY_NS
-
-
-def _may_pass(fault):
-    """Whether what kept a file from being read may be over without a trace on the file (too many open
-    files, a network disk that was away); a right that is missing shows when it is given."""
-    return isinstance(fault, OSError) and fault.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP)
-
-
-def _storable(text):
-    """Text that SQLite stores whole: no NUL, no lone surrogate; None stays."""
-    return None if text is None else scrub(text).replace("\0", " ")
-
-
 def _assign_ids(digests, old, removed):
     """rel_path -> the id it keeps, for files with new content or a new name.
 
@@ -524,13 +458,6 @@ def _assign_ids(digests, old, removed):
         if path not in ids and path in old and old[path][0] not in taken:
             ids[path] = old[path][0]
     return ids
-
-
-def _batches(items):
-    """Lists of up to BATCH_CARDS of the items."""
-    items = iter(items)
-    while some := list(islice(items, BATCH_CARDS)):
-        yield some
 
 
 def _moves(old_paths, ids):

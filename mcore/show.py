@@ -7,7 +7,7 @@ from mcore import vault
 from mcore.card import name_key
 from mcore.cardfile import read_card
 from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.readtext import page
 
 Shown = namedtuple(

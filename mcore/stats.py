@@ -3,7 +3,7 @@
 from collections import namedtuple
 
 from mcore.errors import warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 
 LATEST = 5
 

@@ -12,20 +12,21 @@ from contextlib import contextmanager
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
-from mcore.tokenize import columns
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
-FTS_HASH_BYTES = 32 << 20  # in bulk loads: 87 s of CPU fell to 32-37 s at 100,000 cards
+# In bulk loads. CPU at 100,000 cards: 87 s by default, 26 s with 16 MB, 22 s with 64 MB and no merging before
+# the end (3 s more); 128 MB gains nothing.
+FTS_HASH_BYTES = 64 << 20
 _LAST_CHAR = "\U0010ffff"
 BATCH = 500  # below SQLite's limit of 999 variables in old builds
 
 Row = namedtuple(
     "Row",
-    "id doc rel_path raw_name title kind source tags priority ttl created updated length "
-    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at labels body",
+    "id rel_path raw_name title kind source tags priority ttl created updated length "
+    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at columns",
 )
-Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-text index.
+Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
 
 `id` None lets the database choose one that was never used.
 """
@@ -33,16 +34,28 @@ Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-te
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 
-_CARD_COLUMNS = Row._fields[:-2]
+_CARD_COLUMNS = ("doc", *Row._fields[:-1])
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
 )
-_LEFT = (
+# What two indexes have in common, and what the attached one lacks.
+_LACKING = (
     "SELECT rel_path, id FROM main.cards WHERE rel_path NOT IN (SELECT rel_path FROM built.cards) "
     "AND id NOT IN (SELECT id FROM built.cards)"
 )
+_BOTH = "FROM main.cards AS old JOIN built.cards AS new USING (id) WHERE "
+_MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_path"
+_UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
+_GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
+
+Taken = namedtuple("Taken", "lacking moves kept updated gone total")
+Taken.__doc__ = """What came of a takeover: `lacking` (rel_path, id) of the cards that the new index has neither
+under their path nor their id, `moves` old rel_path -> new; counts of cards: `kept` their id, `updated`
+with other content under their path, `gone` ids, and the `total` now.
+"""
+
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
@@ -183,15 +196,15 @@ class Store:
             self.connection.execute(f"DELETE FROM cards WHERE id IN ({marks})", part)
 
     def insert(self, rows):
-        """Adds cards. All are cut before all are stored: taking turns cost a quarter more CPU (caches)."""
+        """Adds cards. The one place where the full-text index grows."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
-        rows = [row._replace(doc=doc) for doc, row in enumerate(rows, last + 1)]
-        cut = [(row.doc, *columns(row.title, row.labels, row.body)) for row in rows]
+        rows = list(enumerate(rows, last + 1))
         self.connection.executemany(
-            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut
+            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)",
+            [(doc, *row.columns) for doc, row in rows],
         )
-        self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
-        self._unsettle(row.rel_path for row in rows)
+        self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
+        self._unsettle(row.rel_path for _, row in rows)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -401,45 +414,64 @@ class Store:
         self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
 
     def bulk_mode(self):
-        """Prepares a new, private index for loading: no journal, a large hash for FTS5."""
+        """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
+        writes, without merging meanwhile."""
         with guarded(self.path):
             self.connection.execute("PRAGMA journal_mode = OFF")
             self.connection.execute("PRAGMA synchronous = OFF")
-            self.connection.execute("PRAGMA cache_size = -65536")
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', ?)", (FTS_HASH_BYTES,))
+            self.connection.execute("PRAGMA cache_size = -32768")
+            self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
 
     def end_bulk_mode(self):
-        """Puts the settings that travel with the tables back to their defaults."""
+        """Merges what was loaded, and puts the settings that travel with the tables back to their defaults.
+
+        One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
+        after, in one go of several seconds (FTS5's crisis merge).
+        """
         with guarded(self.path):
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', 1048576)")
+            self.connection.execute("INSERT INTO cards_fts (cards_fts) VALUES ('optimize')")
+            self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
+
+    def _set_fts(self, **settings):
+        for setting in settings.items():
+            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES (?, ?)", setting)
 
     def take_over(self, other_path):
-        """Replaces every derived table by the one of another index, in one transaction.
+        """Replaces every derived table by the one of another index, in one transaction; the Taken.
 
         Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again. Returns (rel_path, id) of the
-        cards that the other index lacks.
+        copied as they are, which is far quicker than indexing again.
         """
         with guarded(self.path):
             self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
             try:
                 with self.writing():
-                    last, left = self.last_id(), self.query(_LEFT)
-                    for table in schema.TABLES[:-1]:
-                        self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
-                    _create_derived(self.connection)
-                    for table in ("cards", "unreadable", "folders", "meta"):
-                        self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
-                    for part in ("data", "idx", "docsize", "config"):
-                        self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
-                        self.connection.execute(
-                            f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}"
-                        )
-                    built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
-                    self.start_ids_after(max(last, built_last or 0))
-                return left
+                    taken = self._compared()
+                    self._copy_built()
+                return taken
             finally:
                 self.connection.execute("DETACH DATABASE built")
+
+    def _compared(self):
+        """The Taken of the attached index."""
+        kept = self.query(f"SELECT count(*) {_BOTH} 1")[0][0]
+        total = self.query("SELECT count(*) FROM built.cards")[0][0]
+        moves, updated, gone = dict(self.query(_MOVED)), self.query(_UPDATED)[0][0], self.query(_GONE)[0][0]
+        return Taken(self.query(_LACKING) if gone else [], moves, kept, updated, gone, total)
+
+    def _copy_built(self):
+        """Puts the attached index's tables in place of this one's."""
+        last = self.last_id()
+        for table in schema.TABLES[:-1]:
+            self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
+        _create_derived(self.connection)
+        for table in ("cards", "unreadable", "folders", "meta"):
+            self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
+        for part in ("data", "idx", "docsize", "config"):
+            self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
+            self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
+        built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
+        self.start_ids_after(max(last, built_last or 0))
 
 
 def _varints(block):

@@ -12,7 +12,8 @@ from conftest import ROOT, paths_of
 
 from mcore.changes import look
 from mcore.errors import Cancelled, SetupError
-from mcore.importer import RACY_NS, Freshness, is_racy, utc_now
+from mcore.importer import Freshness
+from mcore.prepare import RACY_NS, is_racy, utc_now
 from mcore.store import open_store
 from mcore.vault import Stamp, stamp_of
 
@@ -202,7 +203,7 @@ def test_an_unreadable_file_of_the_same_size_and_tick_becomes_readable(app, writ
 def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_note, monkeypatch):
     import resource
 
-    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    monkeypatch.setattr("mcore.prepare.RACY_NS", -(10**18))  # the files count as old
     write_note("a.md", "okapi")
     os.utime(write_note("b.md", "okapi"), (1, 1))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -219,7 +220,7 @@ def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_
 
 def test_a_limit_that_was_raised_lets_the_file_in(make_app, write_note, tmp_path, monkeypatch):
     """The remark says "raise max_card_bytes in config.json to read it": then it must help."""
-    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    monkeypatch.setattr("mcore.prepare.RACY_NS", -(10**18))  # the files count as old
     write_note("a.md", "okapi " * 100)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.json").write_text('{"max_card_bytes": 10}')
@@ -499,6 +500,28 @@ def test_an_interrupted_rebuild_leaves_the_old_index_whole(app, write_note, tmp_
         assert app.store.ids() == before and len(found(app, "okapi")) == 20 and found(app, "zebra") == []
     app.progress = app.cancelled = None
     assert found(app, "zebra", sync=True) == ["0.md"]
+
+
+def test_a_build_by_helpers_is_the_same_and_can_be_interrupted(app, write_note, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcore.prepare.HELPERS_ABOVE", 10)
+    for number in range(600):
+        write_note(f"{number}.md", f"okapi 阿里云 {number}")
+    write_note("bad.md", b"\0\1\x80" * 9)
+    assert app.indexer.index(app.store).added == 600
+
+    def interrupt(done, total):
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    app.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(app)
+    assert build_files(tmp_path) == []
+    app.progress = None
+    before = app.store.ids()
+    report = rebuild(app)
+    assert (report.unchanged, [entry.path for entry in report.skipped]) == (600, ["bad.md"])
+    assert app.store.ids() == before and found(app, "阿里云 599") == ["599.md"]
 
 
 def test_progress_is_told_from_nothing_to_all(app, write_note):

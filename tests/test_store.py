@@ -10,7 +10,8 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
-from mcore.store import Row, is_sane_id, open_store, salvage
+from mcore.store import Row, Taken, is_sane_id, open_store, salvage
+from mcore.tokenize import columns
 
 POSIX = os.name == "posix"
 
@@ -24,9 +25,11 @@ def row(rel_path="a.md", body="body words", **fields):
     given = dict.fromkeys(Row._fields) | {
         "rel_path": rel_path, "title": rel_path, "kind": "tool", "source": "", "tags": "[]", "length": len(body),
         "content_hash": body.encode(), "size": 0, "mtime_ns": 0, "ctime_ns": 0, "inode": 0, "racy": 0, "remark": "",
-        "indexed_at": "", "labels": "", "body": body,
+        "indexed_at": "",
     }  # fmt: skip
-    return Row(**{**given, **fields})
+    given.update(fields)
+    given["columns"] = columns(given["title"], "", body)
+    return Row(**given)
 
 
 def filled(path, *rows):
@@ -272,16 +275,18 @@ def test_an_id_is_not_given_again_after_a_rebuild(path, tmp_path):
     with closing(filled(path, row("a.md", id=2), row("b.md", id=9))) as store, store.writing():
         store.remove([9])
     with closing(open_store(path)) as store:
-        assert store.take_over(str(tmp_path / "built.db")) == []
+        assert store.take_over(str(tmp_path / "built.db")).lacking == []
         with store.writing():
             store.insert([row("c.md")])
         assert store.ids() == {"a.md": 2, "c.md": 10}
 
 
-def test_taking_over_says_which_cards_the_other_index_lacks(path, tmp_path):
-    filled(str(tmp_path / "built.db"), row("a.md", id=1), row("moved.md", id=2)).close()
-    with closing(filled(path, row("a.md"), row("b.md"), row("late.md"))) as store:
-        assert store.take_over(str(tmp_path / "built.db")) == [("late.md", 3)]
+def test_taking_over_says_what_the_other_index_keeps_and_lacks(path, tmp_path):
+    new = [row("a.md", id=1), row("moved.md", id=2), row("c.md", "edited", id=3), row("new.md", id=5)]
+    filled(str(tmp_path / "built.db"), *new).close()
+    with closing(filled(path, row("a.md"), row("b.md"), row("c.md"), row("late.md"))) as store:
+        taken = store.take_over(str(tmp_path / "built.db"))
+    assert taken == Taken([("late.md", 4)], {"b.md": "moved.md"}, kept=3, updated=1, gone=1, total=4)
 
 
 def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
