@@ -9,6 +9,7 @@ pure text (no disk, no SQL, no clock)
     frontmatter   a card file's metadata block, both ways
     variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
+    plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
@@ -33,6 +34,7 @@ work (the rules)
     stats         totals and paths
     benchmark     a truth file measured, compared with a baseline, drafted
     connect       the command that starts this program; a client's change; the session hook
+    selftest      the search held against a plain scan of the files
     doctor        everything looked at, a cure named for each thing found
 wiring
     app           opens paths, store once; every operation gets it

@@ -42,9 +42,12 @@ _UNBINDABLE = "[\x00\ud800-\udfff]"
 _ODD = f"[{_INVISIBLE}\x00\ud800-\udfff]"
 # Full-width punctuation, quotes and no-break space only separate words. Spaced out first, they leave
 # most Chinese text in NFKC form already, and the check for that is far cheaper than normalizing.
+# Signs younger than unicode61's tables (Unicode 6.1: most emoji, some currencies) are letters to it, and would
+# make one token with a word beside them.
 _WIDE_SIGNS = (
-    "[\u00a0\u2018-\u201f\u2026\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0c\uff1a-\uff20"
-    "\uff3b-\uff3e\uff40\uff5b-\uff65]+"
+    "[\u00a0\u058d\u058e\u061d\u2018-\u201f\u2026\u20ba-\u20cf\u218a\u218b\u23f4-\u23ff\u2700\u2b4d-\u2bff\u2e3c-\u2e7f"
+    "\u3000-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0c\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65"
+    "\U0001f000-\U0001f0ff\U0001f300-\U0001faff]+"
 )
 _DATA_URI = r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{200,}"
 
@@ -136,10 +139,14 @@ def _forms(word):
     return tuple(forms)
 
 
+def without_payloads(text):
+    """`text` without what its data: links carry, which no one looks for."""
+    return re.sub(_DATA_URI, r"\1", text) if ";base64," in text else text
+
+
 def columns(title, labels, body):
     """The FTS5 columns of a card from its title, its label text and its body."""
-    if ";base64," in body:
-        body = re.sub(_DATA_URI, r"\1", body)
+    body = without_payloads(body)
     text = _clean(_COLUMN_END.join(part.replace(_COLUMN_END, " ") for part in (title, labels, body)))
     names = identifier_parts(text)
     return Columns(*split_bigrams(text.casefold()).split(_COLUMN_END, 2), " ".join(names))

@@ -25,6 +25,7 @@ COMMANDS = {
     "setup": ["setup --list", "setup claude-code", "setup codex --hooks", "setup --print"],
     "hook": ["hook", "hook --format claude"],
     "doctor": ["doctor", "doctor --fix --json"],
+    "selftest": ["selftest --seed 1", "selftest --json --samples 3"],
     "bench": ["bench", "bench --json"],
 }
 MCP = [

@@ -1,4 +1,4 @@
-"""Operations that keep memory safe: doctor. Command line only."""
+"""Operations that keep memory safe: doctor, selftest. Command line only."""
 
 from itertools import groupby
 
@@ -46,6 +46,47 @@ DOCTOR = Operation(
     run=_doctor,
     text=_doctor_text,
     exit_code=lambda report: _DOCTOR_EXIT[report.status],
+    read_only=False,
+    destructive=False,
+    idempotent=True,
+    output={},
+)
+
+
+def _selftest(app, args):
+    from mcore.selftest import selftest
+
+    return selftest(app, args["seed"], args["samples"])
+
+
+def _selftest_text(result):
+    lines = [f"{'script':10}  queries  expected  found   recall"]
+    for each in result.scripts:
+        lines.append(f"{each.script:10}  {each.queries:7}  {each.expected:8}  {each.found:5}  {each.recall:7.4f}")
+    for miss in result.misses[:_SHOWN]:
+        lines.append(f"MISS  {miss.script}  {miss.query!r}  {miss.path}: {miss.why}")
+    if len(result.misses) > _SHOWN:
+        lines.append(f"and {len(result.misses) - _SHOWN} more in memory selftest --json --seed {result.seed}")
+    lines.append(
+        f"recall {result.recall:.4f} of {result.queries} queries on {counted(result.cards, 'card')} "
+        f"({result.seconds:.1f} s); --seed {result.seed} asks the same again"
+    )
+    return "\n".join([*map(in_line, lines), *note_lines(result.warnings)])
+
+
+SELFTEST = Operation(
+    name="selftest",
+    tool=None,
+    title="Test the search",
+    summary="compare what search finds with a plain scan of your files",
+    description="",
+    params=(
+        param("seed", "integer", "draw the words of a former run again", minimum=0),
+        param("samples", "integer", "queries of each script", default=20, minimum=1, maximum=1000, clamp=True),
+    ),
+    run=_selftest,
+    text=_selftest_text,
+    exit_code=lambda result: EXIT_OK if result.cards and not result.misses else EXIT_NOTHING,
     read_only=False,
     destructive=False,
     idempotent=True,
