@@ -4,9 +4,12 @@ words
     errors        what can go wrong: slug, exit code, hint
     card          kinds and their folders, title -> file name, content hash
 pure text (no disk, no SQL, no clock)
+    portable      names that would not travel to another system
+    hidden        characters that hide, reorder or control text
     frontmatter   a card file's metadata block, both ways
     variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
+    plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
@@ -33,6 +36,8 @@ work (the rules)
     stats         totals and paths
     benchmark     a truth file measured, compared with a baseline, drafted
     connect       the command that starts this program; a client's change; the session hook
+    selftest      the search held against a plain scan of the files
+    doctor        everything looked at, a cure named for each thing found
 wiring
     app           opens paths, store once; every operation gets it
     ops           every operation; the list is in `ops/__init__.py`

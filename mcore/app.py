@@ -40,6 +40,10 @@ class App:
                 ) from None
         return self._settings
 
+    def leave_config_aside(self):
+        """Works on as if there were no config.json: for looking around when it is broken."""
+        self._settings = paths.resolve(*self._flags, config={})
+
     @property
     def indexer(self):
         from mcore.importer import Indexer
@@ -76,7 +80,7 @@ class App:
         path = self.settings.db.path
         if self.settings.db.origin != "default" or self._may_use(path):
             return path
-        return self._own_path()
+        return self.own_path()
 
     def rebuild_path(self):
         """Where a rebuild goes: an index named by the caller may be taken over from another vault."""
@@ -93,11 +97,11 @@ class App:
         path, default = self.settings.db.path, self.settings.db.origin == "default"
         store = self._opened_at(path)
         owner = self._claim(store)
-        if owner == self._real_vault():
+        if owner == self.real_vault():
             return store
         store.close()
         if default:
-            return self._opened_at(self._own_path())
+            return self._opened_at(self.own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
             f"it was made for {owner}",
@@ -109,21 +113,21 @@ class App:
 
         return open_store(path, BUSY_SECONDS if self._wait is None else self._wait)
 
-    def _own_path(self):
+    def own_path(self):
         """The index of a vault that came second: named after the vault, beside the default one."""
         import hashlib
 
-        name = hashlib.blake2b(os.fsencode(self._real_vault()), digest_size=4).hexdigest()
+        name = hashlib.blake2b(os.fsencode(self.real_vault()), digest_size=4).hexdigest()
         return os.path.join(os.path.dirname(self.settings.db.path), f"memory-{name}.db")
 
     def _claim(self, store):
         """The vault an index belongs to; one that belongs to none, or has moved here, is taken."""
         owner = store.vault()
-        if owner == self._real_vault() or not self._is_free(store, owner):
+        if owner == self.real_vault() or not self._is_free(store, owner):
             return owner
         with store.writing():
             if store.vault() == owner:
-                store.set_vault(self._real_vault())
+                store.set_vault(self.real_vault())
             return store.vault()
 
     def _is_free(self, store, owner):
@@ -132,14 +136,14 @@ class App:
         mounted) keeps its index: reading counts have no second source."""
         if owner is None:
             return True
-        if os.path.isdir(owner) or os.path.isfile(self._own_path()):
+        if os.path.isdir(owner) or os.path.isfile(self.own_path()):
             return False
         from itertools import islice
 
         from mcore.vault import file_path, stamp_of
 
         some = list(islice(store.each_stamp(), MOVED_SAMPLE))
-        found = [(stamp_of(file_path(self._real_vault(), path)), stamp) for path, stamp, _ in some]
+        found = [(stamp_of(file_path(self.real_vault(), path)), stamp) for path, stamp, _ in some]
         same = sum(new is not None and new[:2] == old[:2] for new, old in found)  # size and time of change
         return same * 2 > len(some)
 
@@ -147,18 +151,17 @@ class App:
         """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
         if not os.path.isfile(path) or not os.path.getsize(path):
             return True
-        from contextlib import closing
-
         from mcore.errors import StoreError
+        from mcore.store import BUSY_SECONDS, looking
 
         try:
-            with closing(self._opened_at(path)) as store:
-                owner = store.vault()
-                return owner == self._real_vault() or self._is_free(store, owner)
+            with looking(path, BUSY_SECONDS if self._wait is None else self._wait) as store:
+                owner = store and store.vault()
+                return store is None or owner == self.real_vault() or self._is_free(store, owner)
         except StoreError:
             return True
 
-    def _real_vault(self):
+    def real_vault(self):
         return os.path.realpath(self.settings.vault.path)
 
 

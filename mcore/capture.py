@@ -1,12 +1,11 @@
 """Write one new card, then index that card only. Nothing that exists is ever overwritten."""
 
 import os
-import re
 import time
 import unicodedata
 from collections import namedtuple
 
-from mcore import secretscan, vault
+from mcore import hidden, secretscan, vault
 from mcore.card import DEFAULT_KIND, KIND_FOLDERS, file_stem, name_key
 from mcore.cardfile import new_card_text, one_line, read_card
 from mcore.errors import CardError, McoreError, SetupError, StoreError, UsageError, warning
@@ -46,7 +45,8 @@ def capture(app, title, body, kind=DEFAULT_KIND, tags=(), source=None, on_confli
     kind, source = _known_kind(kind), one_line(scrub(source)) if source else None
     tags = [tag for tag in (" ".join(scrub(t).split()).lstrip("# ") for t in tags) if tag]
     result = _EMPTY._replace(secrets_found=_secrets(title, body, tags, source))
-    result = result._replace(warnings=_secret_warnings(result.secrets_found) + _invisible_warnings(title, body))
+    seen_by_none = _invisible_warnings([title, body, *tags, source or ""])
+    result = result._replace(warnings=_secret_warnings(result.secrets_found) + seen_by_none)
     if len(body.strip()) < MIN_BODY_CHARS:
         return _rejected(result, "short-body", f"the body has under {MIN_BODY_CHARS} characters", "say the whole fact")
     if reject_secrets and result.secrets_found:
@@ -106,22 +106,15 @@ def _secret_warnings(secrets):
     ]
 
 
-_HIDDEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-
-
-def _invisible_warnings(title, body):
+def _invisible_warnings(texts):
     """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks)."""
-    found = _HIDDEN.findall(title + body)
+    found = [(text, place) for text in texts for place in hidden.scan(text)]
     if not found:
         return []
-    names = sorted({f"U+{ord(c):04X}" for c in found})[:5]
-    return [
-        warning(
-            "invisible",
-            f"the text holds {len(found)} invisible or direction-changing characters ({', '.join(names)})",
-            "check where the text came from",
-        )
-    ]
+    count = sum(place.end - place.start for _, place in found)
+    points = hidden.names("".join(text[place.start : place.end] for text, place in found))
+    message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
+    return [warning("invisible", message, "check where the text came from")]
 
 
 def _rejected(result, slug, message, hint):

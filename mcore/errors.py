@@ -74,6 +74,10 @@ class StoreDamaged(StoreError):
     slug = "store-damaged"
 
 
+class StoreNewer(StoreError):
+    """A newer program made the index; this one can neither read nor mend it."""
+
+
 class NotFound(McoreError):
     """No card has that id or path."""
 

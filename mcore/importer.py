@@ -241,7 +241,7 @@ class Indexer:
         """Builds a whole index in a file of its own, then puts it in the store's place at once."""
         ids = self._keep_ids(store, scan)
         temp_path = f"{store.path}.build-{os.getpid()}"
-        _clear_stale_builds(store.path)
+        clear_stale_builds(store.path)
         _unlink_index(temp_path)
         try:
             with closing(open_store(temp_path)) as built:
@@ -465,17 +465,28 @@ def _moves(old_paths, ids):
     return {old_paths[id]: path for path, id in ids.items() if id in old_paths and old_paths[id] != path}
 
 
-def _clear_stale_builds(path):
-    """Removes what builds left that were killed (an hour without a write)."""
+def clear_stale_builds(path):
+    """Removes what builds left that were killed."""
+    for full in stale_builds(path):
+        try:
+            os.unlink(full)
+        except OSError:
+            continue
+
+
+def stale_builds(path):
+    """Files beside an index that a killed build left (an hour without a write)."""
     folder, name = os.path.split(path)
-    for entry in os.listdir(folder):
+    stale = []
+    for entry in os.listdir(folder) if os.path.isdir(folder) else ():
         full = os.path.join(folder, entry)
         if re.fullmatch(re.escape(name) + r"\.build-[0-9]+(-wal|-shm|-journal)?", entry):
             try:
                 if time.time() - os.stat(full).st_mtime > 3600:
-                    os.unlink(full)
+                    stale.append(full)
             except OSError:
                 continue
+    return stale
 
 
 def _unlink_index(path):

@@ -86,6 +86,15 @@ class FtsSearcher(Searcher):
         matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
         return Result(query, hits, matched, searched, hidden, nearest, freshness, warnings)
 
+    def every(self, query):
+        """The rel_paths of all cards that hold every term of a query: the first tier without a limit."""
+        terms, _ = split_query(query[:MAX_QUERY_CHARS])
+        if not terms:
+            return set()
+        with self.store.reading():
+            docs = self.store.docs_matching(to_query_expr(terms, "all"))
+            return {row.rel_path for row in self.store.found(docs).values()}
+
     def similar(self, text, limit, without):
         """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
         terms, _ = split_query(text, SIMILAR_TERMS)

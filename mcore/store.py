@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
@@ -402,6 +402,28 @@ class Store:
     def set_vault(self, path):
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
 
+    # ---- checking and keeping --------------------------------------------------------------------
+
+    def faults(self):
+        """What is wrong inside the file, one text a fault; every page and every posting list is read."""
+        found = [text for (text,) in self.query("PRAGMA quick_check(20)") if text != "ok"]
+        if found:
+            return found
+        missing = self.query("SELECT count(*) FROM cards WHERE doc NOT IN (SELECT id FROM cards_fts_docsize)")[0][0]
+        if missing:
+            found.append(f"{missing} cards are missing from its full text")
+        self._open_vocabulary()
+        self.query("SELECT count(*), sum(cnt) FROM temp.words")  # raises where a posting list cannot be read
+        return found
+
+    def every_count(self):
+        """Every (rel_path, read_count, last_read_at)."""
+        return self.query("SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY rel_path")
+
+    def set_counts(self, rows):
+        """Puts reading counts in (inside `writing`); rows as `every_count` gives them."""
+        self.connection.executemany("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", rows)
+
     # ---- rebuilding ------------------------------------------------------------------------------
 
     def last_id(self):
@@ -504,6 +526,70 @@ def _detail(rows):
 # ---- opening -------------------------------------------------------------------------------------
 
 
+@contextmanager
+def looking(path, wait=BUSY_SECONDS):
+    """A Store over the index at `path` for questions alone: no byte of it and no name beside it changes.
+
+    None when there is no index yet (no file, an empty one). Raises what `open_store` does, and
+    StoreBusy when the index was written to while it was looked at in a way that makes the answers unsure.
+    """
+    before = _at_rest(path)
+    if before == "absent":
+        yield None
+        return
+    # Opened for reading alone, SQLite still makes -wal and -shm where there are none, and leaves them.
+    # Taken as immutable it makes nothing; that holds as long as nobody writes, which is checked below.
+    how = "mode=ro" if before is None else "immutable=1"
+    connection = None
+    try:
+        with guarded(path):
+            connection = sqlite3.connect(_uri(path, how), uri=True, timeout=wait, isolation_level=None)
+            connection.execute("BEGIN")
+            version, ours = _identity(connection)
+            if ours:
+                _check_form(connection, path, version)
+            else:
+                _refuse_others(connection, path, version)
+            yield Store(connection, path) if ours else None
+    except StoreError:
+        if before is not None and _at_rest(path) != before:
+            raise _written_meanwhile(path) from None
+        raise
+    finally:
+        if connection is not None:
+            connection.close()
+    if before is not None and _at_rest(path) != before:
+        raise _written_meanwhile(path)
+
+
+def _at_rest(path):
+    """A mark of an index that nobody has open for writing; None when somebody may, "absent" when there is
+    no index."""
+    try:
+        info = os.stat(path)
+    except FileNotFoundError:
+        return "absent"
+    except OSError as error:
+        raise SetupError(f"cannot look at the index {path}", error.strerror or "", "check its permissions") from None
+    if os.path.isdir(path):
+        raise SetupError(f"cannot open the index {path}", "a folder has its name", "move it away or choose --db")
+    if os.path.lexists(path + "-wal") or os.path.lexists(path + "-journal"):
+        return None
+    return (info.st_size, info.st_mtime_ns, info.st_ino) if info.st_size else "absent"
+
+
+def _uri(path, how):
+    from urllib.parse import quote
+
+    return f"file:{quote(os.fsencode(os.path.abspath(path)))}?{how}"
+
+
+def _written_meanwhile(path):
+    return StoreBusy(
+        f"the index {path} was written to meanwhile", "another process is at work", "try again in a moment"
+    )
+
+
 def open_store(path, wait=BUSY_SECONDS):
     """The index at `path`, made if it is not there.
 
@@ -573,22 +659,28 @@ def _set_up(connection, path):
     if not ours:
         _refuse_others(connection, path, version)
         _create(connection)
-    elif version > schema.VERSION:
-        raise StoreError(
-            f"cannot use the index {path}",
-            f"it has schema {version} and this program knows up to {schema.VERSION}",
-            "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
-        )
-    elif version < schema.VERSION:
-        raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", REBUILD)
-    elif not _complete(connection):
-        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
+    else:
+        _check_form(connection, path, version)
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:  # needs the file for itself for a moment; whoever opens it next tries again
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError:
             pass
     connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _check_form(connection, path, version):
+    """Raises unless our database at `path` has the form this program works with."""
+    if version > schema.VERSION:
+        raise StoreNewer(
+            f"cannot use the index {path}",
+            f"it has schema {version} and this program knows up to {schema.VERSION}",
+            "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
+        )
+    if version < schema.VERSION:
+        raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", REBUILD)
+    if not _complete(connection):
+        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
 
 
 def _identity(connection):

@@ -38,8 +38,15 @@ _INVISIBLE = (
     "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _HIDDEN = f"[{_INVISIBLE}]"
-_UNBINDABLE = "[\x00\ud800-\udfff]"
-_ODD = f"[{_INVISIBLE}\x00\ud800-\udfff]"
+_UNBINDABLE = "\x00\ud800-\udfff"
+# Signs younger than unicode61's tables (Unicode 6.1: most emoji, some currencies) are letters to it, and would
+# make one token with a word beside them.
+_YOUNG = (
+    "\u058d\u058e\u061d\u20ba-\u20cf\u218a\u218b\u23f4-\u23ff\u2700\u2b4d-\u2bff\u2e3c-\u2e7f"
+    "\U0001f000-\U0001f0ff\U0001f300-\U0001faff"
+)
+_NO_WORD = f"[{_UNBINDABLE}{_YOUNG}]"
+_ODD = f"[{_INVISIBLE}{_UNBINDABLE}{_YOUNG}]"
 # Full-width punctuation, quotes and no-break space only separate words. Spaced out first, they leave
 # most Chinese text in NFKC form already, and the check for that is far cheaper than normalizing; the
 # commonest by `replace`, which is eight times as quick as a pattern.
@@ -78,7 +85,7 @@ def _clean(text):
     if text.isascii():
         return text.replace("\x00", " ")
     if re.search(_ODD, text):
-        text = re.sub(_UNBINDABLE, " ", re.sub(_HIDDEN, "", text))
+        text = re.sub(_NO_WORD, " ", re.sub(_HIDDEN, "", text))
     for sign in _COMMON_WIDE_SIGNS:
         text = text.replace(sign, " ")
     text = text.replace("．", ".")
@@ -164,10 +171,14 @@ def _forms(word):
     return tuple(forms)
 
 
+def without_payloads(text):
+    """`text` without what its data: links carry, which no one looks for."""
+    return re.sub(_DATA_URI, r"\1", text) if ";base64," in text else text
+
+
 def columns(title, labels, body):
     """The FTS5 columns of a card from its title, its label text and its body."""
-    if ";base64," in body:
-        body = re.sub(_DATA_URI, r"\1", body)
+    body = without_payloads(body)
     text = _clean(_COLUMN_END.join(part.replace(_COLUMN_END, " ") for part in (title, labels, body)))
     pieces = _split_runs(text)
     names = identifier_parts(" ".join(pieces[::2]))

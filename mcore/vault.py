@@ -548,14 +548,24 @@ def _claim(temp, target):
 
 def clear_stale_temps(folder, now):
     """Removes temporary files of captures that were killed (ours by name, over an hour old)."""
+    for path in stale_temps(folder, now):
+        try:
+            os.unlink(path)
+        except OSError:
+            continue
+
+
+def stale_temps(folder, now):
+    """The paths of temporary files in a folder that a killed capture left: ours by name, over an hour old."""
     try:
         names = [n for n in os.listdir(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
     except OSError:
-        return
-    for name in names:
-        path = os.path.join(folder, name)
+        return []
+    stale = []
+    for path in (os.path.join(folder, name) for name in names):
         try:
             if now - os.lstat(path).st_mtime > STALE_TEMP_SECONDS:
-                os.unlink(path)
+                stale.append(path)
         except OSError:
             continue
+    return stale

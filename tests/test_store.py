@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from mcore import schema
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
-from mcore.store import Row, Taken, is_sane_id, open_store, salvage
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
+from mcore.store import Row, Taken, is_sane_id, looking, open_store, salvage
 from mcore.tokenize import columns
 
 POSIX = os.name == "posix"
@@ -337,3 +337,74 @@ def test_an_index_that_may_not_be_written_is_read(path):
                 store.remove([1])
     finally:
         os.chmod(folder, 0o700)
+
+
+# ---- looking -------------------------------------------------------------------------------------
+
+
+def names_and_bytes(folder):
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as handle:
+            found[name] = handle.read()
+    return found
+
+
+def test_looking_makes_and_changes_nothing(path):
+    filled(path).close()
+    before = names_and_bytes(os.path.dirname(path))
+    with looking(path) as store:
+        assert (store.total(), store.faults(), store.every_count()) == (1, [], [])
+    assert names_and_bytes(os.path.dirname(path)) == before
+
+
+def test_looking_sees_what_a_writer_has_not_yet_put_into_the_file(path):
+    with closing(filled(path)), looking(path) as store:
+        assert os.path.getsize(path + "-wal") and store.total() == 1
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_where_no_index_is_there_is_none_to_look_at(tmp_path, content):
+    path = tmp_path / "x.db"
+    if content is not None:
+        path.write_bytes(content)
+    with looking(str(path)) as store:
+        assert store is None
+    assert os.listdir(tmp_path) == ([] if content is None else ["x.db"])
+
+
+def test_an_answer_that_a_writer_may_have_torn_is_no_answer(path):
+    filled(path).close()
+    with pytest.raises(StoreBusy), looking(path) as store:
+        filled(path, row("b.md")).close()
+        store.total()
+
+
+def test_looking_refuses_what_opening_refuses(path):
+    filled(path).close()
+    sql(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreNewer), looking(path):
+        pass
+    overwrite(path, b"garbage" * 1000)
+    with pytest.raises(StoreDamaged), looking(path):
+        pass
+
+
+def test_a_card_without_its_row_in_the_full_text_is_a_fault(path):
+    filled(path, row(), row("b.md")).close()
+    sql(path, "DELETE FROM cards_fts_docsize WHERE id = 2")
+    with looking(path) as store:
+        assert store.faults() == ["1 cards are missing from its full text"]
+
+
+def test_reading_counts_are_kept_and_put_back(path, tmp_path):
+    with closing(filled(path)) as store:
+        with store.writing():
+            store.count_read("a.md", "2026-01-01T00:00:00Z")
+            store.count_read("a.md", "2026-01-02T00:00:00Z")
+        kept = store.every_count()
+    assert kept == [("a.md", 2, "2026-01-02T00:00:00Z")]
+    with closing(open_store(str(tmp_path / "other.db"))) as other:
+        with other.writing():
+            other.set_counts(kept)
+        assert other.every_count() == kept
