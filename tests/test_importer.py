@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from conftest import ROOT, paths_of
 
-from mcore.errors import Cancelled, SetupError
+from mcore.errors import Cancelled, SetupError, StoreDamaged
 from mcore.importer import RACY_NS, is_racy, utc_now
 from mcore.store import open_store
 from mcore.vault import Stamp, stamp_of
@@ -604,6 +604,25 @@ def test_a_rebuild_restores_any_damaged_index(app, write_note, damage):
         assert same.items() <= app.store.ids().items() and app.store.read_counts(1)[:2] == (1, 1)
     write_note("later.md", "quokka")
     assert found(app, "quokka", sync=True) == ["later.md"]
+
+
+def test_a_rebuild_of_a_damaged_index_that_is_cut_short_loses_nothing(app, write_note):
+    """What the damaged file still gives stays where it is until the new index is whole (bench/faults/kills.py)."""
+    for number in range(30):
+        write_note(f"{number}.md", f"okapi {number}")
+    app.indexer.index(app.store)
+    with app.store.writing():
+        app.store.count_read("3.md", "now")
+    app.store.connection.execute("DROP TABLE meta")
+    app.close()
+    app.cancelled = lambda: True
+    with pytest.raises(Cancelled):
+        rebuild(app)
+    app.cancelled = None
+    with pytest.raises(StoreDamaged):
+        app.store  # noqa: B018  (opens it)
+    rebuild(app)
+    assert len(found(app, "okapi")) == 20 and app.store.read_counts(1)[:2] == (1, 1)
 
 
 # ---- one card ------------------------------------------------------------------------------------
