@@ -24,6 +24,7 @@ shells (one outside thing each)
     clients       the configuration files of MCP clients
 work (the rules)
     importer      vault -> store, incremental or rebuild
+    confirm       whether an empty answer is true: the files themselves are read
     ranking       the parts of a query, our own BM25 over their postings
     search        Searcher, Hit, the four tiers
     capture       write one card, index that card

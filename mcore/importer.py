@@ -159,6 +159,7 @@ class Indexer:
 
     def _rebuild_into(self, store, scan, started):
         with closing(store):
+            store.check_pages()
             counts = self._build_apart(store, scan)
             return self._report(store, scan, counts, started)
 
@@ -337,11 +338,18 @@ class Indexer:
 
     def body(self, rel_path, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
+        data = self.bytes_of(name)
         try:
-            data, _ = vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)
-            return read_card(rel_path, vault.decode(data)[0]).body
+            return "" if data is None else read_card(rel_path, vault.decode(data)[0]).body
         except CardError:
             return ""
+
+    def bytes_of(self, name):
+        """The bytes of a card's file (its name below the vault); None when it cannot be read."""
+        try:
+            return vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)[0]
+        except CardError:
+            return None
 
     # ---- the parts -------------------------------------------------------------------------------
 

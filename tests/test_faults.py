@@ -11,6 +11,7 @@ FOLDER = os.path.join(ROOT, "bench", "faults")
 sys.path.insert(0, FOLDER)
 
 SMALL = {
+    "damage": "--seeds 6 --notes 12",
     "hostile_vaults": "--seeds 9 --cards 60",
     "kills": "--captures 4 --served 4 --rebuilds 2 --repairs 3",
     "random_edits": "--sequences 1 --edits 12",

@@ -606,6 +606,24 @@ def test_a_rebuild_restores_any_damaged_index(app, write_note, damage):
     assert found(app, "quokka", sync=True) == ["later.md"]
 
 
+def test_a_rebuild_mends_what_it_keeps_too(app, write_note):
+    """Reading counts stay in place in a rebuild; where their own pages are damaged they move to a new file."""
+    write_note("a.md", "okapi")
+    app.indexer.index(app.store)
+    with app.store.writing():
+        app.store.count_read("a.md", "now")
+    roots = dict(app.store.query("SELECT name, rootpage FROM sqlite_master"))
+    app.store.connection.execute("PRAGMA writable_schema = ON")
+    app.store.connection.execute(
+        f"UPDATE sqlite_master SET rootpage = {roots['sqlite_autoindex_unreadable_1']} "
+        "WHERE name = 'sqlite_autoindex_card_stats_1'"
+    )
+    app.close()
+    rebuild(app)
+    assert app.store.query("PRAGMA integrity_check") == [("ok",)]
+    assert app.store.query("SELECT read_count FROM card_stats WHERE rel_path = 'a.md'") == [(1,)]
+
+
 def test_a_rebuild_of_a_damaged_index_that_is_cut_short_loses_nothing(app, write_note):
     """What the damaged file still gives stays where it is until the new index is whole (bench/faults/kills.py)."""
     for number in range(30):
