@@ -29,6 +29,7 @@ work (the rules)
     prepare       card files -> rows to store; many of them in helper processes
     changes       what differs between the files and the index
     importer      vault -> store, incremental or rebuild
+    confirm       whether an empty answer is true: the files themselves are read
     ranking       the parts of a query, our own BM25 over their postings
     search        Searcher, Hit, the four tiers
     capture       write one card, index that card

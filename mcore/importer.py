@@ -143,40 +143,40 @@ class Indexer:
         with self._one_at_a_time(db_path):
             scan = look(self.settings, thorough=True)
             try:
-                return self._rebuild_into(self._usable_store(db_path), scan, started)
+                store = open_store(db_path)
+            except StoreBusy:
+                raise
+            except StoreError:
+                return self._replace(db_path, scan, started)
+            try:
+                return self._rebuild_into(store, scan, started)
             except (StoreDamaged, AttributeError, LookupError, TypeError, ValueError):
                 # It opens, and breaks when it is read or dropped, or what it holds makes no sense.
-                return self._rebuild_into(self._replaced_store(db_path), scan, started)
+                return self._replace(db_path, scan, started)
 
     def _rebuild_into(self, store, scan, started):
         with closing(store):
+            store.check_pages()
             counts = self._build_apart(store, scan)
             return self._report(store, scan, counts, started)
 
-    def _usable_store(self, db_path):
-        """The store to rebuild into; a file that is no usable index is set aside first."""
-        try:
-            return open_store(db_path)
-        except StoreBusy:
-            raise
-        except StoreError:
-            return self._replaced_store(db_path)
+    def _replace(self, db_path, scan, started):
+        """Builds a new index in the place of a damaged file, with what that still gives, and sets it aside.
 
-    def _replaced_store(self, db_path):
-        """A new store in the place of a damaged file, which is set aside, with what it still gives."""
+        The damaged file keeps its name until the new one is whole: a kill on the way loses nothing.
+        """
         cards, stats = salvage(db_path)
-        aside, number = f"{db_path}.damaged", 1
-        while os.path.lexists(aside):
-            number += 1
-            aside = f"{db_path}.damaged-{number}"
-        for side in ("", "-wal", "-shm", "-journal"):
-            try:
-                os.rename(db_path + side, aside + side)
-            except FileNotFoundError:
-                pass
-        store = open_store(db_path)
-        self._restore_salvaged(store, cards, stats)
-        return store
+        beside = f"{db_path}.build-{os.getpid()}"
+        _unlink_index(beside)
+        try:
+            store = open_store(beside)
+            self._restore_salvaged(store, cards, stats)
+            report = self._rebuild_into(store, scan, started)
+            _set_aside(db_path)
+            os.replace(beside, db_path)
+        finally:
+            _unlink_index(beside)
+        return report
 
     @staticmethod
     def _restore_salvaged(store, cards, stats):
@@ -330,11 +330,18 @@ class Indexer:
 
     def body(self, rel_path, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
+        data = self.bytes_of(name)
         try:
-            data, _ = vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)
-            return read_card(rel_path, vault.decode(data)[0]).body
+            return "" if data is None else read_card(rel_path, vault.decode(data)[0]).body
         except CardError:
             return ""
+
+    def bytes_of(self, name):
+        """The bytes of a card's file (its name below the vault); None when it cannot be read."""
+        try:
+            return vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)[0]
+        except CardError:
+            return None
 
     # ---- the parts -------------------------------------------------------------------------------
 
@@ -480,13 +487,31 @@ def stale_builds(path):
     stale = []
     for entry in os.listdir(folder) if os.path.isdir(folder) else ():
         full = os.path.join(folder, entry)
-        if re.fullmatch(re.escape(name) + r"\.build-[0-9]+(-wal|-shm|-journal)?", entry):
+        if re.fullmatch(re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?", entry):
             try:
                 if time.time() - os.stat(full).st_mtime > 3600:
                     stale.append(full)
             except OSError:
                 continue
     return stale
+
+
+def _set_aside(path):
+    """Moves a damaged index to a free name beside it; the file itself keeps its name too until another takes it."""
+    aside, number = f"{path}.damaged", 1
+    while os.path.lexists(aside):
+        number += 1
+        aside = f"{path}.damaged-{number}"
+    for side in ("-wal", "-shm", "-journal", ""):
+        try:
+            if side or os.name == "nt":
+                os.rename(path + side, aside + side)
+            else:
+                os.link(path, aside)
+        except FileNotFoundError:
+            continue
+        except OSError:  # a file system without hard links
+            os.rename(path + side, aside + side)
 
 
 def _unlink_index(path):

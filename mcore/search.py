@@ -18,11 +18,11 @@ from abc import ABC, abstractmethod
 from collections import namedtuple
 from itertools import chain
 
-from mcore.errors import StoreDamaged, warning
+from mcore.confirm import confirm, is_doubtful
+from mcore.errors import warning
 from mcore.importer import Freshness
 from mcore.ranking import Ranking, is_question
 from mcore.snippet import snippet
-from mcore.store import REBUILD
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
@@ -73,10 +73,8 @@ class FtsSearcher(Searcher):
             found = look.fill() if match == "fill" or match == "auto" and is_question(query) else look.cascade()
             hits, gone = self._hits(found, terms), look.gone
             searched = self.store.total()
-            if not hits and self.store.dead_rows() < 0:
-                raise StoreDamaged(
-                    f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD
-                )
+            if is_doubtful(self.store, self.indexer, terms, hits):
+                warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, bool(kind or source)))
             hidden = {} if hits else self._hidden(terms, kind, source)
             nearest = [] if hits or not terms else self._nearest(terms)
         if not searched:
@@ -289,6 +287,14 @@ class _Look:
             if len(there) == self.limit:
                 break
         return there
+
+
+def _confirm_warnings(left):
+    """Says when an answer is empty by the index alone."""
+    if not left:
+        return []
+    said = f"there was no time to read {left} cards' files and confirm that the index misses none"
+    return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
 
 
 def _query_warnings(query, terms, left_off, freshness):

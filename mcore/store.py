@@ -7,7 +7,7 @@ told apart from damage. One Store belongs to one thread.
 import os
 import sqlite3
 from collections import namedtuple
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
@@ -33,6 +33,9 @@ Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to 
 
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
+
+Known = namedtuple("Known", "rel_path name doc kind source content_hash")
+Known.__doc__ = """What the index says of one card's file; `name` is its real name below the vault."""
 
 _CARD_COLUMNS = ("doc", *Row._fields[:-1])
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
@@ -285,6 +288,28 @@ class Store:
                 )
         self._has_vocabulary = True
 
+    # ---- whether an empty answer can be trusted --------------------------------------------------
+
+    def check_rows(self):
+        """Raises StoreDamaged when rows of `cards` cannot be found by their keys, or lack their full text."""
+        self._check("integrity_check(cards)")
+        if self.dead_rows() < 0:
+            raise StoreDamaged(f"cannot use the index {self.path}", "cards are missing from its full text", REBUILD)
+
+    def check_pages(self):
+        """Raises StoreDamaged when any page of the file is damaged, those in no use among them."""
+        self._check("integrity_check(1)")
+
+    def _check(self, pragma):
+        found = self.query(f"PRAGMA {pragma}")[0][0]
+        if found != "ok":
+            raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
+
+    def known_files(self):
+        """A Known for every card."""
+        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
+        return [Known(path, os.fsdecode(raw) if raw else path, *rest) for path, raw, *rest in rows]
+
     # ---- what the ranking reads ------------------------------------------------------------------
 
     def rows_in_index(self):
@@ -494,6 +519,14 @@ class Store:
             self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
         built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
         self.start_ids_after(max(last, built_last or 0))
+
+
+def holds(columns, expr):
+    """Whether a card cut into these columns answers an FTS5 expression, asked of an index of this one card."""
+    with guarded(":memory:"), closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("INSERT INTO cards_fts (title, labels, body, names) VALUES (?, ?, ?, ?)", columns)
+        return bool(connection.execute("SELECT 1 FROM cards_fts WHERE cards_fts MATCH ?", (expr,)).fetchone())
 
 
 def _varints(block):

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, paths_of
 
 from mcore.changes import look
-from mcore.errors import Cancelled, SetupError
+from mcore.errors import Cancelled, SetupError, StoreDamaged
 from mcore.importer import Freshness
 from mcore.prepare import RACY_NS, is_racy, utc_now
 from mcore.store import open_store
@@ -628,6 +628,43 @@ def test_a_rebuild_restores_any_damaged_index(app, write_note, damage):
         assert same.items() <= app.store.ids().items() and app.store.read_counts(1)[:2] == (1, 1)
     write_note("later.md", "quokka")
     assert found(app, "quokka", sync=True) == ["later.md"]
+
+
+def test_a_rebuild_mends_what_it_keeps_too(app, write_note):
+    """Reading counts stay in place in a rebuild; where their own pages are damaged they move to a new file."""
+    write_note("a.md", "okapi")
+    app.indexer.index(app.store)
+    with app.store.writing():
+        app.store.count_read("a.md", "now")
+    roots = dict(app.store.query("SELECT name, rootpage FROM sqlite_master"))
+    app.store.connection.execute("PRAGMA writable_schema = ON")
+    app.store.connection.execute(
+        f"UPDATE sqlite_master SET rootpage = {roots['sqlite_autoindex_unreadable_1']} "
+        "WHERE name = 'sqlite_autoindex_card_stats_1'"
+    )
+    app.close()
+    rebuild(app)
+    assert app.store.query("PRAGMA integrity_check") == [("ok",)]
+    assert app.store.query("SELECT read_count FROM card_stats WHERE rel_path = 'a.md'") == [(1,)]
+
+
+def test_a_rebuild_of_a_damaged_index_that_is_cut_short_loses_nothing(app, write_note):
+    """What the damaged file still gives stays where it is until the new index is whole (bench/faults/kills.py)."""
+    for number in range(30):
+        write_note(f"{number}.md", f"okapi {number}")
+    app.indexer.index(app.store)
+    with app.store.writing():
+        app.store.count_read("3.md", "now")
+    app.store.connection.execute("DROP TABLE meta")
+    app.close()
+    app.cancelled = lambda: True
+    with pytest.raises(Cancelled):
+        rebuild(app)
+    app.cancelled = None
+    with pytest.raises(StoreDamaged):
+        app.store  # noqa: B018  (opens it)
+    rebuild(app)
+    assert len(found(app, "okapi")) == 20 and app.store.read_counts(1)[:2] == (1, 1)
 
 
 # ---- one card ------------------------------------------------------------------------------------
