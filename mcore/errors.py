@@ -74,6 +74,12 @@ class StoreDamaged(StoreError):
     slug = "store-damaged"
 
 
+class StoreOutdated(StoreDamaged):
+    """An older program made the index; a rebuild brings it up to date, and App does that by itself."""
+
+    slug = "store-outdated"
+
+
 class NotFound(McoreError):
     """No card has that id or path."""
 

@@ -14,12 +14,22 @@ from collections import namedtuple
 from contextlib import closing, contextmanager
 from itertools import islice
 
-from mcore import vault
-from mcore.card import content_hash
+from mcore import validity, vault
+from mcore.card import content_hash, os_stem
 from mcore.cardfile import read_card
-from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
+from mcore.errors import (
+    Cancelled,
+    CardError,
+    NotFound,
+    SetupError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreOutdated,
+    warning,
+)
 from mcore.render import scrub
-from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, salvage
+from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 CHANGE_TIME_IS_TRUE = os.name == "posix"
@@ -162,6 +172,12 @@ class Indexer:
             return open_store(db_path)
         except StoreBusy:
             raise
+        except StoreOutdated:
+            cards, _ = salvage(db_path)
+            renew(db_path)
+            store = open_store(db_path)
+            self._restore_salvaged(store, cards, [])
+            return store
         except StoreError:
             return self._replaced_store(db_path)
 
@@ -210,8 +226,6 @@ class Indexer:
                     0,
                     0,
                     0,
-                    "",
-                    "",
                     "",
                     "",
                 )
@@ -265,6 +279,7 @@ class Indexer:
                         for row in rows:
                             id, digest = old_hashes.get(row.rel_path, (None, b""))
                             updated += id is not None and id == row.id and digest != row.content_hash
+                    _settle(built)
                 built.end_bulk_mode()
                 after = built.ids()
             moves = _moves({id: path for path, id in before.items()}, after)
@@ -304,6 +319,7 @@ class Indexer:
                     row = self._prepare(path, None).row
                     if row:
                         store.insert([row._replace(id=late[path])])
+                _settle(store)
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
@@ -438,8 +454,9 @@ class Indexer:
             int(is_racy(stamp, now)),
             remark,
             utc_now(now // 1_000_000_000),
-            _storable(card.labels),
-            card.body.replace("\0", " "),  # decoded text holds no lone surrogate
+            *(_NO_LIFE if card.life is validity.PLAIN else _life_columns(card, stamp)),
+            "" if card.life.forgotten else _storable(card.labels),
+            "" if card.life.forgotten else card.body.replace("\0", " "),  # decoded text holds no lone surrogate
         )
         return _Prepared(rel_path, row, "", stamp)
 
@@ -484,6 +501,8 @@ class Indexer:
             store.clear_unreadable([*unreadable_gone, *(p.rel_path for p in readable)])
             for p in failed:
                 store.set_unreadable(p.rel_path, p.reason, p.stamp)
+            if fresh or old or any(p.row.links for p in same):
+                _settle(store)
             counts["moved"] = len(moves)
             counts["updated"] = sum(1 for p in fresh if p.rel_path in ids and p.rel_path not in moves.values())
             counts["added"] = len(fresh) - counts["moved"] - counts["updated"]
@@ -495,6 +514,11 @@ class Indexer:
         skipped = sorted([*scan.skipped, *(vault.Skipped(path, reason) for path, (reason, _) in unreadable.items())])
         warnings = [
             warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()
+        ]
+        warnings += [
+            warning("field", f"{path}: {note}", "mend the field")
+            for path, notes in store.life_notes()
+            for note in notes.split("\n")
         ]
         warnings += self.vault_warnings()
         return Report(
@@ -519,6 +543,48 @@ def _may_pass(fault):
     """Whether what kept a file from being read may be over without a trace on the file (too many open
     files, a network disk that was away); a right that is missing shows when it is given."""
     return isinstance(fault, OSError) and fault.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP)
+
+
+_NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)
+
+
+def _life_columns(card, stamp):
+    """The columns `scope` to `special` of a card whose frontmatter says something of its life."""
+    life = card.life
+    mark = validity.FORGOTTEN if life.forgotten else validity.RETRACTED if life.retracted else ""
+    start, end = validity.interval(life, card.created, card.updated, stamp.mtime_ns / 1e9)
+    links = [(target, False) for target in life.supersedes] + [(target, True) for target in life.retracts]
+    return (
+        _storable(life.scope),
+        mark,
+        start,
+        end,
+        life.review_by,
+        int(life.pinned),
+        _storable(life.confidence),
+        _storable(json.dumps(links, ensure_ascii=False)) if links else None,
+        _storable("\n".join(life.notes)),
+        1,
+    )
+
+
+def _settle(store):
+    """Derives which card closes which from the links of all cards, inside a write transaction."""
+    rows = store.links()
+    links = [(row, target, wrong) for row in rows for target, wrong in json.loads(row.links)]
+    wanted = {name for _, target, _ in links for name in (target, f"{target}.md")}
+    paths = store.hashes(wanted).keys() if wanted else ()
+    by_name = {}
+    if any(target not in paths and f"{target}.md" not in paths for _, target, _ in links):
+        for path in store.paths():
+            by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
+    found = []
+    for row, target, wrong in links:
+        path = validity.resolve(target, paths, by_name)
+        if path is not None:
+            starts = validity.starts(row.valid_from, row.created, row.mtime_ns / 1e9)
+            found.append(validity.Link(row.rel_path, starts, path, wrong))
+    store.set_closed({path: (closing.at, closing.path) for path, closing in validity.closings(found).items()})
 
 
 def _storable(text):

@@ -4,9 +4,10 @@ Everything here can be computed again from the vault except `card_stats`, so a c
 means: keep `card_stats`, drop the rest, index again.
 
 version 1: first.
+version 2: when and where a card holds (scope to notes).
 """
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
 TABLES = ("cards", "unreadable", "meta", "cards_fts", "card_stats")
@@ -46,8 +47,21 @@ CREATE TABLE cards (
                                            --    may not tell a later edit; read again next time
     remark TEXT NOT NULL,                  -- what could not be decoded, or ""
     indexed_at TEXT NOT NULL,              -- UTC
+    scope TEXT,                            -- its own, NULL for that of its folder
+    mark TEXT NOT NULL,                    -- forgotten, retracted or ""
+    valid_from REAL,                       -- seconds since 1970 UTC; NULL: always
+    valid_to REAL,                         -- the same, `ttl` counted in; NULL: for ever
+    review_by REAL,
+    pinned INTEGER NOT NULL,
+    confidence TEXT,                       -- as written
+    links TEXT,                            -- JSON [[target as written, wrong], ...], NULL for none
+    notes TEXT NOT NULL,                   -- a line for each of these that could not be read
+    closed_at REAL,                        -- when a newer card began to supersede it
+    closed_by TEXT,                        -- rel_path of that card
+    special INTEGER NOT NULL,              -- 1: any of scope to closed_by is set (cards_special)
     embedding BLOB                         -- reserved
 );
+CREATE INDEX cards_special ON cards (doc) WHERE special = 1;
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,
