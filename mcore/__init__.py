@@ -30,6 +30,7 @@ work (the rules)
     importer      vault -> store, incremental or rebuild
     ranking       the parts of a query, our own BM25 over their postings
     search        Searcher, Hit, the four tiers
+    draft         what a caller gives for a card, checked
     capture       write one card, index that card
     show          find one card, read its file, cut a page
     history       former texts of a card, kept as Markdown in the vault

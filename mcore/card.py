@@ -40,8 +40,9 @@ Card = namedtuple(
 )
 Card.__doc__ = """One card as read from its text.
 
-`life` says when and where it holds (see `validity`), `fields` is the whole frontmatter, `labels` the searchable words beside title and body (tags,
-aliases, the file's own name, other frontmatter text), `warnings` a list of (line, message).
+`fields` is the whole frontmatter, `labels` the searchable words beside title and body (tags,
+aliases, the file's own name, other frontmatter text), `warnings` a list of (line, message), `life`
+when and where the card holds (see `validity`).
 """
 
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\s]')

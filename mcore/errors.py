@@ -56,6 +56,12 @@ class CardError(McoreError):
     slug = "card"
 
 
+class CardChanged(CardError):
+    """A card's file was changed by another hand between being read and being written; it was left alone."""
+
+    slug = "card-changed"
+
+
 class StoreError(McoreError):
     """The index is damaged, locked, or made by a newer program; never an empty answer."""
 

@@ -147,16 +147,20 @@ class Indexer:
 
     # ---- rebuild ---------------------------------------------------------------------------------
 
-    def rebuild(self, db_path):
+    def rebuild(self, db_path, wipe=False):
         """Builds the index from nothing, keeping ids and reading counts; the Report.
 
-        Works on a damaged, older or newer index too: what cannot be opened is set aside.
+        Works on a damaged, older or newer index too: what cannot be opened is set aside. With `wipe`
+        the space of the old tables is overwritten.
         """
         started = time.monotonic()
         with self._one_at_a_time(db_path):
             scan = self._scan(thorough=True)
             try:
-                return self._rebuild_into(self._usable_store(db_path), scan, started)
+                store = self._usable_store(db_path)
+                if wipe:
+                    store.wipe_freed_space()
+                return self._rebuild_into(store, scan, started)
             except (StoreDamaged, AttributeError, LookupError, TypeError, ValueError):
                 # It opens, and breaks when it is read or dropped, or what it holds makes no sense.
                 return self._rebuild_into(self._replaced_store(db_path), scan, started)

@@ -62,6 +62,7 @@ CREATE TABLE cards (
     embedding BLOB                         -- reserved
 );
 CREATE INDEX cards_special ON cards (doc) WHERE special = 1;
+CREATE INDEX cards_closed ON cards (closed_by) WHERE closed_by IS NOT NULL;
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,

@@ -44,15 +44,16 @@ def asked(text, known):
 
 
 def nearest(text, known, limit=3):
-    """Known scopes that look like `text`, nearest first."""
+    """Known scopes with an id that looks like that of `text`, nearest first."""
     import difflib
 
     wanted = normalized(text) or _GAPS.sub("-", text.strip().casefold())[:MAX_SCOPE_CHARS]
-    others = {scope: scope for scope in known if scope != wanted}
-    others |= {scope.partition("/")[2]: scope for scope in others if "/" in scope}
-    near = difflib.get_close_matches(wanted, others, limit * 2, 0.6)
-    near += difflib.get_close_matches(wanted.partition("/")[2] or wanted, others, limit * 2, 0.6)
-    return list(dict.fromkeys(others[name] for name in near))[:limit]
+    by_id = {}
+    for scope in known:
+        if scope != wanted and "/" in scope:
+            by_id.setdefault(scope.partition("/")[2], []).append(scope)
+    near = difflib.get_close_matches(wanted.partition("/")[2] or wanted, by_id, limit, 0.6)
+    return [scope for id in near for scope in by_id[id]][:limit]
 
 
 def folder_ranges(scopes):

@@ -38,7 +38,7 @@ name (see schema); they have defaults, those of a card without any of it.
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 Limits = namedtuple("Limits", "at scopes ranges", defaults=(None, None, ()))
-Limits.__doc__ = """Which cards may answer: those in force `at` a time (seconds; None: at any) in one of `scopes` (None: any).
+Limits.__doc__ = """Which cards may answer: those in force `at` a time (None: at any), in one of `scopes` (None: any).
 
 `ranges` are the mapped folders, as `scope.folder_ranges` gives them. Forgotten cards never pass.
 """
@@ -307,7 +307,7 @@ class Store:
     def closed_by(self, rel_paths):
         """(rel_path, the card that closes it) for the cards that one of `rel_paths` closes, in order."""
         with guarded(self.path):
-            sql = "SELECT rel_path, closed_by FROM cards WHERE closed_by IN ({})"
+            sql = f"SELECT rel_path, closed_by FROM cards WHERE closed_by IN ({{}}) AND mark <> '{FORGOTTEN}'"
             return sorted(self._in_batches(sql, rel_paths))
 
     def scopes(self, ranges=(), at=None):
@@ -321,9 +321,15 @@ class Store:
         )
         return {name: tuple(rest) for name, *rest in rows}
 
-    def count_passing(self, limits):
-        """How many cards `limits` let pass."""
-        where, values = _filters(None, None, limits)
+    def has_scope(self, scope, ranges=()):
+        """Whether a card says that it has this scope, or a folder of the vault stands for it."""
+        if any(name == scope for name, _, _ in ranges):
+            return True
+        return bool(self.query("SELECT 1 FROM cards WHERE special = 1 AND scope = ? LIMIT 1", (scope,)))
+
+    def count_passing(self, kind=None, source=None, limits=None):
+        """How many cards the filters let pass."""
+        where, values = _filters(kind, source, limits)
         return self.query(f"SELECT count(*) FROM cards WHERE 1{where}", values)[0][0]
 
     def marked(self, mark):
@@ -467,6 +473,11 @@ class Store:
     def start_ids_after(self, last):
         self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
         self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
+
+    def wipe_freed_space(self):
+        """From now on this connection overwrites what it removes with zeros."""
+        with guarded(self.path):
+            self.connection.execute("PRAGMA secure_delete = ON")
 
     def bulk_mode(self):
         """Prepares a new, private index for loading: no journal, a large hash for FTS5."""

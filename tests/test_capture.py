@@ -38,7 +38,7 @@ def slugs(result):
 def test_a_new_card_is_created_indexed_and_found_at_once(app, tmp_path):
     result = capture(app, "nginx 站点根目录位置", BODY, tags=["nginx", "路径"], source="tester")
     assert result[:5] == ("created", "03-Knowledge/nginx-站点根目录位置.md", 1, True, False)
-    assert result[5:] == (None, [], [], [], [])
+    assert result[5:9] == (None, [], [], []) and result.warnings == []
     text = read(tmp_path, result.path)
     assert re.fullmatch(
         r"---\ntitle: nginx 站点根目录位置\nkind: knowledge\nsource: tester\ntags: \[nginx, 路径\]\n"

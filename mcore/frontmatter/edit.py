@@ -143,7 +143,8 @@ def _candidates(block, style, key, value, newline):
     sign = "=" if style == "toml" else ":"
     names = "|".join(re.escape(name) for name in (key, quote(key), f"'{key}'"))
     opening = re.compile(rf"{' ' * column}(?:{names})[ \t]*{sign}")
-    at = max((number for number, line in enumerate(lines) if opening.match(line)), default=None)  # of two the last counts
+    # Of a key that stands twice the last one counts.
+    at = max((number for number, line in enumerate(lines) if opening.match(line)), default=None)
     if at is None:
         if value is not None:
             yield _inserted(lines, style, key, value, newline, column)
