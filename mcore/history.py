@@ -78,6 +78,8 @@ def erase(root, name):
         vault.clear_stale_temps(folder, float("inf"))
         try:
             os.rmdir(folder)
+        except FileNotFoundError:  # a purge was killed here before
+            pass
         except OSError:
             break
         folder = os.path.dirname(folder)

@@ -266,7 +266,8 @@ def supersede(app, card, given, body, valid_from=None, wrong=False, expected_rev
     app.freshness()
     find(app.store, *address(card))
     with vault.folder_lock(root, app.settings.home.path, "supersede.lock"):
-        app.indexer.refresh(app.store, SETTLE_SECONDS)
+        if app.indexer.refresh(app.store, SETTLE_SECONDS).stale:
+            app.indexer.index(app.store)  # who succeeds the card must be known for certain
         detail = find(app.store, *address(card))
         _, data = card_bytes(app, detail)
         old = read_card(detail.rel_path, vault.decode(data)[0])
