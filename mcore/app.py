@@ -95,18 +95,30 @@ class App:
     def _open_own(self):
         """Opens the index after making sure that it belongs to this vault."""
         path, default = self.settings.db.path, self.settings.db.origin == "default"
-        store = self._opened_at(path)
+        store = self._renewed_at(path)
         owner = self._claim(store)
         if owner == self.real_vault():
             return store
         store.close()
         if default:
-            return self._opened_at(self.own_path())
+            return self._renewed_at(self.own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
             f"it was made for {owner}",
             "choose another file with --db, or run: memory index --rebuild",
         )
+
+    def _renewed_at(self, path):
+        """The index at `path`; one that an older program made is built anew first (by who has the time)."""
+        from mcore.errors import StoreOutdated
+
+        try:
+            return self._opened_at(path)
+        except StoreOutdated:
+            if self._wait is not None:
+                raise
+        self.indexer.rebuild(path)
+        return self._opened_at(path)
 
     def _opened_at(self, path):
         from mcore.store import BUSY_SECONDS, open_store

@@ -85,7 +85,7 @@ def _is_missed(row, indexer, needles, expr):
     if not likely and not _is_encoded(text):
         return False
     card = read_card(row.rel_path, text)
-    if not likely and not needles.are_in(f"{card.title}\n{card.labels}"):
+    if card.life.forgotten or not likely and not needles.are_in(f"{card.title}\n{card.labels}"):
         return False
     if content_hash(data) != row.content_hash:
         return False  # changed since; it was not taken in, and the answer says so

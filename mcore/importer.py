@@ -5,6 +5,7 @@ the clock's grain of being read is "racy": its stamp may not tell a later edit, 
 the next time. Windows has no change time, so `index` reads every file there.
 """
 
+import json
 import os
 import re
 import time
@@ -12,13 +13,23 @@ from collections import namedtuple
 from contextlib import closing, contextmanager
 from itertools import chain
 
-from mcore import vault
-from mcore.card import content_hash
+from mcore import validity, vault
+from mcore.card import content_hash, os_stem
 from mcore.cardfile import read_card
 from mcore.changes import find_changes, look
-from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
+from mcore.errors import (
+    Cancelled,
+    CardError,
+    NotFound,
+    SetupError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreOutdated,
+    warning,
+)
 from mcore.prepare import File, helpers_for, prepare, prepare_batches
-from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, salvage
+from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
 
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
@@ -37,7 +48,6 @@ Freshness.__doc__ = """How true an answer is to the files at the moment it was a
 are known to differ from the index and could not be taken in, `unreadable` card files are in no answer,
 `unchecked` cards lie in folders that there was no time to look into.
 """
-
 
 
 class Indexer:
@@ -134,21 +144,24 @@ class Indexer:
 
     # ---- rebuild ---------------------------------------------------------------------------------
 
-    def rebuild(self, db_path):
+    def rebuild(self, db_path, wipe=False):
         """Builds the index from nothing, keeping ids and reading counts; the Report.
 
-        Works on a damaged, older or newer index too: what cannot be opened is set aside.
+        Works on a damaged, older or newer index too: what cannot be opened is set aside. With `wipe`
+        the space of the old tables is overwritten.
         """
         started = time.monotonic()
         with self._one_at_a_time(db_path):
             scan = look(self.settings, thorough=True)
             try:
-                store = open_store(db_path)
+                store = self._usable_store(db_path)
             except StoreBusy:
                 raise
             except StoreError:
                 return self._replace(db_path, scan, started)
             try:
+                if wipe:
+                    store.wipe_freed_space()
                 return self._rebuild_into(store, scan, started)
             except (StoreDamaged, AttributeError, LookupError, TypeError, ValueError):
                 # It opens, and breaks when it is read or dropped, or what it holds makes no sense.
@@ -159,6 +172,17 @@ class Indexer:
             store.check_pages()
             counts = self._build_apart(store, scan)
             return self._report(store, scan, counts, started)
+
+    def _usable_store(self, db_path):
+        """The store to rebuild into; an outdated one is emptied but for ids and reading counts."""
+        try:
+            return open_store(db_path)
+        except StoreOutdated:
+            cards, _ = salvage(db_path)
+            renew(db_path)
+            store = open_store(db_path)
+            self._restore_salvaged(store, cards, [])
+            return store
 
     def _replace(self, db_path, scan, started):
         """Builds a new index in the place of a damaged file, with what that still gives, and sets it aside.
@@ -208,7 +232,6 @@ class Indexer:
                     0,
                     "",
                     "",
-                    ("", "", "", ""),
                 )
                 try:
                     store.insert([empty])
@@ -252,6 +275,7 @@ class Indexer:
                     with closing(self._prepare_all(scan.files, scan)) as batches:
                         for batch in batches:
                             self._load(built, batch, ids)
+                    _derive_closings(built)
                 built.end_bulk_mode()
             taken = store.take_over(temp_path)
             late = self._keep_late(store, taken.lacking)
@@ -295,6 +319,7 @@ class Indexer:
         with store.writing():
             rows = [self._prepare(path, None).row for path in late.keys() - store.hashes(late).keys()]
             store.insert([row._replace(id=late[row.rel_path]) for row in rows if row])
+            _derive_closings(store)
         return len(late)
 
     def _keep_ids(self, store, scan):
@@ -344,7 +369,6 @@ class Indexer:
             return None
 
     # ---- the parts -------------------------------------------------------------------------------
-
 
     def _prepare_all(self, paths, scan):
         """Lists of Prepared for files in turn, with progress; close the generator to stop early."""
@@ -419,6 +443,8 @@ class Indexer:
             store.clear_unreadable([*unreadable_gone, *(p.rel_path for p in readable)])
             for p in failed:
                 store.set_unreadable(p.rel_path, p.reason, p.stamp)
+            if fresh or old or any(p.row.links for p in same):
+                _derive_closings(store)
             counts["moved"] = len(moves)
             counts["updated"] = sum(1 for p in fresh if p.rel_path in ids and p.rel_path not in moves.values())
             counts["added"] = len(fresh) - counts["moved"] - counts["updated"]
@@ -431,6 +457,11 @@ class Indexer:
         warnings = [
             warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()
         ]
+        warnings += [
+            warning("field", f"{path}: {note}", "mend the field")
+            for path, notes in store.life_notes()
+            for note in notes.split("\n")
+        ]
         warnings += self.vault_warnings()
         return Report(
             **counts,
@@ -439,6 +470,25 @@ class Indexer:
             seconds=round(time.monotonic() - started, 3),
             warnings=warnings,
         )
+
+
+def _derive_closings(store):
+    """Derives which card closes which from the links of all cards, inside a write transaction."""
+    rows = store.links()
+    links = [(row, target, wrong) for row in rows for target, wrong in json.loads(row.links)]
+    wanted = {name for _, target, _ in links for name in (target, f"{target}.md")}
+    paths = store.hashes(wanted).keys() if wanted else ()
+    by_name = {}
+    if any(target not in paths and f"{target}.md" not in paths for _, target, _ in links):
+        for path in store.paths():
+            by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
+    found = []
+    for row, target, wrong in links:
+        path = validity.resolve(target, paths, by_name)
+        if path is not None:
+            starts = validity.starts(row.valid_from, row.created, row.mtime_ns / 1e9)
+            found.append(validity.Link(row.rel_path, starts, path, wrong))
+    store.set_closed({path: (closing.at, closing.path) for path, closing in validity.closings(found).items()})
 
 
 def _assign_ids(digests, old, removed):

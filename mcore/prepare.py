@@ -16,12 +16,12 @@ from collections import deque, namedtuple
 from contextlib import contextmanager
 from functools import lru_cache
 
-from mcore import vault
+from mcore import validity, vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError
 from mcore.render import scrub
-from mcore.store import Row
+from mcore.store import NO_LIFE, Row
 from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
@@ -91,10 +91,34 @@ def prepare(file, max_bytes):
         int(is_racy(stamp, now)),
         remark,
         _second(now // 1_000_000_000),
-        # decoded text holds no lone surrogate
-        columns(title, _storable(card.labels), card.body.replace("\0", " ")),
+        *(NO_LIFE if card.life is validity.PLAIN else _life_columns(card, stamp)),
+        # Of a forgotten card no word is in any index. Decoded text holds no lone surrogate.
+        _NO_WORDS if card.life.forgotten else columns(title, _storable(card.labels), card.body.replace("\0", " ")),
     )
     return Prepared(file.rel_path, row, "", stamp)
+
+
+_NO_WORDS = columns("", "", "")
+
+
+def _life_columns(card, stamp):
+    """The columns `scope` to `special` of a card whose frontmatter says something of its life."""
+    life = card.life
+    mark = validity.FORGOTTEN if life.forgotten else validity.RETRACTED if life.retracted else ""
+    start, end = validity.interval(life, card.created, card.updated, stamp.mtime_ns / 1e9)
+    links = [(target, False) for target in life.supersedes] + [(target, True) for target in life.retracts]
+    return (
+        _storable(life.scope),
+        mark,
+        start,
+        end,
+        life.review_by,
+        int(life.pinned),
+        _storable(life.confidence),
+        _storable(_encode(links)) if links else None,
+        _storable("\n".join(life.notes)),
+        1,
+    )
 
 
 def _may_pass(fault):

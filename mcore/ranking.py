@@ -178,7 +178,7 @@ class Ranking:
     def scores(self, query, allowed=None):
         """doc -> score of the best cards (about CANDIDATES of them); `allowed` limits them to a set of docs."""
         asked = parts(query)
-        if allowed is not None and any(part.kind != "single" for part in asked):
+        if isinstance(allowed, set) and any(part.kind != "single" for part in asked):
             # In the `all` tier every card holds their pairs.
             asked = [part for part in asked if part.kind != "single" or part.weight == 1.0]
         sizes = self.store.frequencies(_tokens(asked))

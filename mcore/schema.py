@@ -4,7 +4,7 @@ Everything here can be computed again from the vault except `card_stats`, so a c
 means: keep `card_stats`, drop the rest, index again.
 
 version 1: first.
-version 2: folders.
+version 2: folders; when and where a card holds (scope to notes).
 """
 
 VERSION = 2
@@ -47,8 +47,22 @@ CREATE TABLE cards (
                                            --    may not tell a later edit; read again next time
     remark TEXT NOT NULL,                  -- what could not be decoded, or ""
     indexed_at TEXT NOT NULL,              -- UTC
+    scope TEXT,                            -- its own, NULL for that of its folder
+    mark TEXT NOT NULL,                    -- forgotten, retracted or ""
+    valid_from REAL,                       -- seconds since 1970 UTC; NULL: always
+    valid_to REAL,                         -- the same, `ttl` counted in; NULL: for ever
+    review_by REAL,
+    pinned INTEGER NOT NULL,
+    confidence TEXT,                       -- as written
+    links TEXT,                            -- JSON [[target as written, wrong], ...], NULL for none
+    notes TEXT NOT NULL,                   -- a line for each of these that could not be read
+    closed_at REAL,                        -- when a newer card began to supersede it
+    closed_by TEXT,                        -- rel_path of that card
+    special INTEGER NOT NULL,              -- 1: any of scope to closed_by is set (cards_special)
     embedding BLOB                         -- reserved
 );
+CREATE INDEX cards_special ON cards (doc) WHERE special = 1;
+CREATE INDEX cards_closed ON cards (closed_by) WHERE closed_by IS NOT NULL;
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,

@@ -11,7 +11,9 @@ from contextlib import closing, contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
+from mcore.scope import GLOBAL
+from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
@@ -21,18 +23,31 @@ FTS_HASH_BYTES = 64 << 20
 _LAST_CHAR = "\U0010ffff"
 BATCH = 500  # below SQLite's limit of 999 variables in old builds
 
+NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)  # of a card whose frontmatter says nothing of its life
 Row = namedtuple(
     "Row",
     "id rel_path raw_name title kind source tags priority ttl created updated length "
-    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at columns",
+    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at "
+    "scope mark valid_from valid_to review_by pinned confidence links notes special columns",
+    defaults=(*NO_LIFE, ("", "", "", "")),
 )
 Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
 
-`id` None lets the database choose one that was never used.
+`id` None lets the database choose one that was never used. `scope` to `special` are what the frontmatter says
+of the card's life (see schema).
 """
 
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
+Limits = namedtuple("Limits", "at scopes ranges", defaults=(None, None, ()))
+Limits.__doc__ = """Which cards may answer: those in force `at` a time (None: at any), in one of `scopes` (None: any).
+
+`ranges` are the mapped folders, as `scope.folder_ranges` gives them. Forgotten cards never pass.
+"""
+LifeRow = namedtuple(
+    "LifeRow", "scope mark valid_from valid_to review_by pinned confidence closed_at closed_by content_hash mtime_ns"
+)
+LinkRow = namedtuple("LinkRow", "rel_path links valid_from created mtime_ns")
 
 Known = namedtuple("Known", "rel_path name doc kind source content_hash")
 Known.__doc__ = """What the index says of one card's file; `name` is its real name below the vault."""
@@ -250,9 +265,9 @@ class Store:
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    def match(self, expr, limit, kind=None, source=None):
+    def match(self, expr, limit, kind=None, source=None, limits=None):
         """The best `limit` cards for an FTS5 expression, best first; larger scores are better."""
-        where, values = _filters(kind, source)
+        where, values = _filters(kind, source, limits)
         rows = self.query(
             f"SELECT cards.id, rel_path, cards.title, kind, source, -{_BM25} AS score "
             f"FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid "
@@ -261,9 +276,9 @@ class Store:
         )
         return [Found(*row) for row in rows]
 
-    def count_matches(self, expr, kind=None, source=None):
+    def count_matches(self, expr, kind=None, source=None, limits=None):
         """How many cards an FTS5 expression finds."""
-        where, values = _filters(kind, source)
+        where, values = _filters(kind, source, limits)
         return self.query(
             f"SELECT count(*) FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid WHERE cards_fts MATCH ?{where}",
             (expr, *values),
@@ -345,10 +360,115 @@ class Store:
             values += among
         return [doc for (doc,) in self.query(sql, values)]
 
-    def docs_of(self, kind=None, source=None):
+    def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
-        where, values = _filters(kind, source)
+        where, values = _filters(kind, source, limits)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
+
+    def docs_outside(self, limits):
+        """The docs of the cards that `limits` keep out; quick where few cards have a scope or an end."""
+        where, values = _filters(None, None, limits)
+        sql = f"SELECT doc FROM cards WHERE special = 1 AND NOT (1{where})"
+        outside = {doc for (doc,) in self.query(sql, values)}
+        if limits.scopes is not None:
+            for _, first, end in limits.ranges:
+                sql = f"SELECT doc FROM cards WHERE rel_path >= ? AND rel_path < ? AND NOT (1{where})"
+                outside.update(doc for (doc,) in self.query(sql, [first, end, *values]))
+        return outside
+
+    # ---- when and where cards hold ---------------------------------------------------------------
+
+    def lives(self, ids, ranges=()):
+        """id -> LifeRow, its scope the one in force."""
+        scope, values = _scope_sql(ranges)
+        columns = ", ".join(f"cards.{name}" for name in LifeRow._fields[1:])
+        with guarded(self.path):
+            found = {}
+            for at in range(0, len(ids), BATCH):
+                part = list(ids)[at : at + BATCH]
+                marks = ", ".join("?" * len(part))
+                sql = f"SELECT id, {scope}, {columns} FROM cards WHERE id IN ({marks})"
+                found.update((id, LifeRow(*rest)) for id, *rest in self.connection.execute(sql, [*values, *part]))
+            return found
+
+    def closed_by(self, rel_paths):
+        """(rel_path, the card that closes it) for the cards that one of `rel_paths` closes, in order."""
+        with guarded(self.path):
+            sql = f"SELECT rel_path, closed_by FROM cards WHERE closed_by IN ({{}}) AND mark <> '{FORGOTTEN}'"
+            return sorted(self._in_batches(sql, rel_paths))
+
+    def scopes(self, ranges=(), at=None):
+        """scope -> (cards, of them in force at `at`, the last change in ns), most cards first."""
+        scope, values = _scope_sql(ranges)
+        where, now = _filters(None, None, Limits(at))
+        rows = self.query(
+            f"SELECT {scope} AS scope, count(*) AS n, sum(1{where}), max(mtime_ns) FROM cards "
+            f"WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1",
+            [*values, *now],
+        )
+        return {name: tuple(rest) for name, *rest in rows}
+
+    def has_scope(self, scope, ranges=()):
+        """Whether a card says that it has this scope, or a folder of the vault stands for it."""
+        if any(name == scope for name, _, _ in ranges):
+            return True
+        return bool(self.query("SELECT 1 FROM cards WHERE special = 1 AND scope = ? LIMIT 1", (scope,)))
+
+    def count_passing(self, kind=None, source=None, limits=None):
+        """How many cards the filters let pass."""
+        where, values = _filters(kind, source, limits)
+        return self.query(f"SELECT count(*) FROM cards WHERE 1{where}", values)[0][0]
+
+    def marked(self, mark):
+        """The rel_paths of all forgotten or all retracted cards, sorted."""
+        sql = "SELECT rel_path FROM cards WHERE special = 1 AND mark = ? ORDER BY rel_path"
+        return [path for (path,) in self.query(sql, (mark,))]
+
+    def chosen(self, limits, kind, limit, pinned=False):
+        """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
+        where, values = _filters(kind, None, limits)
+        where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
+        rows = self.query(
+            f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
+            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
+            [*values, limit],
+        )
+        return [Found(*row) for row in rows]
+
+    def life_notes(self):
+        """(rel_path, notes) of every card with a field of its life that cannot be read."""
+        return self.query("SELECT rel_path, notes FROM cards WHERE special = 1 AND notes <> '' ORDER BY rel_path")
+
+    def links(self):
+        """A LinkRow for each card that supersedes or retracts others and still holds itself."""
+        columns = ", ".join(LinkRow._fields)
+        sql = f"SELECT {columns} FROM cards WHERE special = 1 AND links IS NOT NULL AND mark <> 'retracted'"
+        return [LinkRow(*row) for row in self.query(sql)]
+
+    def set_closed(self, closings):
+        """Notes which card closes which (rel_path -> (at, by)), inside `writing`; only what differs is written."""
+        sql = "SELECT rel_path, closed_at, closed_by FROM cards WHERE closed_by IS NOT NULL"
+        before = {path: tuple(rest) for path, *rest in self.query(sql)}
+        for path in before.keys() - closings.keys():
+            self.connection.execute(
+                "UPDATE cards SET closed_at = NULL, closed_by = NULL, special = (scope IS NOT NULL OR mark <> '' OR "
+                "valid_from IS NOT NULL OR valid_to IS NOT NULL OR review_by IS NOT NULL OR pinned OR "
+                "confidence IS NOT NULL OR links IS NOT NULL OR notes <> '') WHERE rel_path = ?",
+                (path,),
+            )
+        changed = [(*closing, path) for path, closing in closings.items() if before.get(path) != tuple(closing)]
+        self.connection.executemany(
+            "UPDATE cards SET closed_at = ?, closed_by = ?, special = 1 WHERE rel_path = ?", changed
+        )
+
+    def forget_reads(self, rel_path):
+        """Erases the reading count of a card; inside `writing`."""
+        self.connection.execute("DELETE FROM card_stats WHERE rel_path = ?", (rel_path,))
+
+    def reads_of(self, rel_path):
+        """How often a card was read."""
+        rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
+        return rows[0][0] if rows else 0
 
     def lengths(self, docs):
         """(doc -> tokens, mean tokens of a row), from FTS5's own records."""
@@ -400,13 +520,16 @@ class Store:
         return self.query("SELECT count(*) FROM unreadable")[0][0]
 
     def counts_by(self, column):
-        """value -> number of cards, for `kind` or `source`, most first."""
-        return dict(self.query(f"SELECT {column}, count(*) AS n FROM cards GROUP BY 1 ORDER BY n DESC, 1"))
+        """value -> number of cards, for `kind` or `source`, most first; forgotten ones are not counted."""
+        sql = f"SELECT {column}, count(*) AS n FROM cards WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1"
+        return dict(self.query(sql))
 
     def latest(self, limit):
-        """The cards changed last, newest first."""
+        """The cards changed last, newest first, without forgotten ones."""
         return self.query(
-            "SELECT id, rel_path, title, kind, mtime_ns FROM cards ORDER BY mtime_ns DESC, rel_path LIMIT ?", (limit,)
+            f"SELECT id, rel_path, title, kind, mtime_ns FROM cards WHERE mark <> '{FORGOTTEN}' "
+            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
+            (limit,),
         )
 
     def read_counts(self, limit):
@@ -459,6 +582,11 @@ class Store:
     def start_ids_after(self, last):
         self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
         self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
+
+    def wipe_freed_space(self):
+        """From now on this connection overwrites what it removes with zeros."""
+        with guarded(self.path):
+            self.connection.execute("PRAGMA secure_delete = ON")
 
     def bulk_mode(self):
         """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
@@ -540,8 +668,30 @@ def _varints(block):
     return numbers
 
 
-def _filters(kind, source):
+def _scope_sql(ranges):
+    """(SQL, values) of a card's scope: its own, else that of its folder, else global."""
+    if not ranges:
+        return f"coalesce(cards.scope, '{GLOBAL}')", []
+    cases = " ".join("WHEN cards.rel_path >= ? AND cards.rel_path < ? THEN ?" for _ in ranges)
+    values = [value for name, first, end in ranges for value in (first, end, name)]
+    return f"coalesce(cards.scope, CASE {cases} ELSE '{GLOBAL}' END)", values
+
+
+def _filters(kind, source, limits=None):
     where, values = "", []
+    if limits is not None:
+        if limits.at is None:
+            where += f" AND (cards.special = 0 OR cards.mark <> '{FORGOTTEN}')"
+        else:
+            where += (
+                " AND (cards.special = 0 OR (cards.mark = '' AND coalesce(cards.valid_from <= ?, 1) "
+                "AND coalesce(cards.valid_to > ?, 1) AND coalesce(cards.closed_at > ?, 1)))"
+            )
+            values += [limits.at] * 3
+        if limits.scopes is not None:
+            scope, names = _scope_sql(limits.ranges)
+            where += f" AND {scope} IN ({', '.join('?' * len(limits.scopes))})"
+            values += [*names, *limits.scopes]
     for column, value in (("kind", kind), ("source", source)):
         if value is not None:
             where += f" AND cards.{column} = ? COLLATE NOCASE"
@@ -711,7 +861,7 @@ def _check_form(connection, path, version):
             "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
         )
     if version < schema.VERSION:
-        raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", REBUILD)
+        raise StoreOutdated(f"cannot use the index {path}", "it was made in an older form", REBUILD)
     if not _complete(connection):
         raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
 
@@ -767,6 +917,18 @@ def _create_derived(connection):
 def _statements(script):
     """The statements of a script whose comments and texts hold no semicolon before a line's end."""
     return [s for s in script.split(";\n") if s.strip()]
+
+
+def renew(path):
+    """Gives an index of an older form the tables of today, empty, in one transaction; `card_stats` stays."""
+    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if _identity(connection)[0] < schema.VERSION:
+            for table in schema.TABLES[:-1]:
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+            _create_derived(connection)
+            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+        connection.execute("COMMIT")
 
 
 def is_sane_id(value):

@@ -18,7 +18,7 @@ from functools import lru_cache
 from zlib import adler32, crc32
 
 from mcore.card import CARD_SUFFIXES
-from mcore.errors import CardError, SetupError
+from mcore.errors import CardChanged, CardError, SetupError
 
 # What no vault means as memory: version control, trash, caches, other programs' folders. Agent
 # folders (.claude, .cursor, .agents, .memory-bank, .kiro) do hold memory, so a dot alone says nothing.
@@ -29,6 +29,7 @@ IGNORED_FOLDERS = (
 ).split()
 IGNORED_FILES = (".tmp-*", "._*", ".#*", "~$*", ".~*")
 _IGNORED_FILE_STARTS = {pattern[0] for pattern in IGNORED_FILES}
+HISTORY_FOLDER = ".history"  # below the vault: former texts of cards, never walked
 TEMP_PREFIX = ".tmp-memory-"
 STALE_TEMP_SECONDS = 3600
 
@@ -188,7 +189,7 @@ class _Walk:
             if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
                 if not (self.is_ignored_folder(name) or (self.ignore and self.is_ignored_folder(rel))):
                     self.stack.append((rel + "/", full))
-                elif self.name_ignored:
+                elif self.name_ignored and rel != HISTORY_FOLDER:
                     self.skipped.extend(_cards_below(rel, full, "folder is on the ignore list"))
             elif not name.endswith(CARD_SUFFIXES):
                 if name.casefold().endswith(_SUFFIXES_FOLDED):
@@ -397,6 +398,30 @@ def decode(data):
     return text, remark
 
 
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+
+
+def exact_text(data):
+    """(text, encode) of a card file's bytes as they are: line ends and a byte order mark stay in the text.
+
+    `encode(text)` gives bytes again, and for the same text the same bytes, undecodable ones included.
+    Raises CardError for a binary file.
+    """
+    marked = next((codec for mark, codec in _MARKS if data.startswith(mark)), None)
+    codec = marked or _unmarked_utf16(data[:400]) or "utf-8"
+    errors = "surrogateescape" if codec == "utf-8" else "surrogatepass"
+    try:
+        text = data.decode(codec, errors)
+    except UnicodeDecodeError:
+        raise CardError("it is not whole text") from None
+    return text, lambda changed: changed.encode(codec, errors)
+
+
 def _unmarked_utf16(start):
     """The codec of UTF-16 text without a mark, from its first bytes; None when it is something else."""
     if b"\0" not in start:
@@ -461,18 +486,18 @@ def sync_folder(path):
 
 
 @contextmanager
-def folder_lock(path, lock_dir):
-    """Holds the right to choose names in a folder; waits for other processes.
+def folder_lock(path, lock_dir, lock_name="capture.lock"):
+    """Holds the right to choose names and change cards in a folder; waits for other processes.
 
     The lock is the folder itself (no file appears in the vault); on Windows, which cannot lock a
-    folder, a file in `lock_dir`. It serializes naming so that equal captures meet; that no card is
-    overwritten rests on the name claim alone.
+    folder, the file `lock_name` in `lock_dir`. It serializes naming so that equal captures meet; that
+    no card is overwritten rests on the name claim alone.
     """
     if os.name == "nt":
         import msvcrt
 
         os.makedirs(lock_dir, exist_ok=True)
-        fd = os.open(os.path.join(lock_dir, "capture.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(os.path.join(lock_dir, lock_name), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             while True:
                 try:
@@ -497,6 +522,16 @@ def folder_lock(path, lock_dir):
         os.close(fd)
 
 
+def _write_synced(path, data):
+    """Writes a file that does not exist yet, all of it, and syncs it."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with open(fd, "wb", buffering=0) as handle:
+        view = memoryview(data)
+        while view:
+            view = view[handle.write(view) :]
+        os.fsync(fd)
+
+
 def publish(folder, name, data):
     """Writes a new file durably and returns True, or False when the name is taken.
 
@@ -506,12 +541,7 @@ def publish(folder, name, data):
     temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
     target = os.path.join(folder, name)
     try:
-        fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        with open(fd, "wb", buffering=0) as handle:
-            view = memoryview(data)
-            while view:
-                view = view[handle.write(view) :]
-            os.fsync(fd)
+        _write_synced(temp, data)
         if not _claim(temp, target):
             return False
     finally:
@@ -521,6 +551,41 @@ def publish(folder, name, data):
             pass
     sync_folder(folder)
     return True
+
+
+def replace(path, old, new):
+    """Puts the bytes `new` in the place of a card file that holds `old`, durably and at once.
+
+    A kill at any moment leaves the one or the other, whole. Raises CardChanged when the file holds
+    something else by then (an edit by hand), OSError when it cannot be written; then it is as it was.
+    """
+    folder = os.path.dirname(path)
+    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
+    try:
+        _write_synced(temp, new)
+        os.chmod(temp, stat.S_IMODE(os.lstat(path).st_mode))
+        try:
+            now, _ = read_bytes(path, len(old))
+        except CardError:
+            now = None
+        if now != old:
+            raise CardChanged(path)
+        os.replace(temp, path)
+    finally:
+        try:
+            os.unlink(temp)
+        except OSError:
+            pass
+    sync_folder(folder)
+
+
+def erase(path):
+    """Removes a file for good and syncs its folder; one that is not there is no fault."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    sync_folder(os.path.dirname(path))
 
 
 def _claim(temp, target):

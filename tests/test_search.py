@@ -106,9 +106,10 @@ def test_every_hit_has_every_field(app):
     for query in ("redis", "sqlit", "redis zzzz", "zzzz evict"):
         for hit in search(app, query).hits:
             assert hit._fields == Hit._fields == tuple(
-                "id path title kind source score matched coverage snippet".split()
+                "id path title kind source score matched coverage snippet missing revision scope state valid_from "
+                "valid_to replaces replaced_by confidence review_due".split()
             )
-            assert None not in hit
+            assert None not in hit[:9]
     hit = search(app, "allkeys").hits[0]
     assert (hit.title, hit.kind, hit.source) == ("redis", "knowledge", "")
 
@@ -118,7 +119,9 @@ def test_the_json_has_every_key_whatever_was_found(app, query):
     from mcore.render import to_json
 
     result = json.loads(to_json(search(app, query)))
-    assert list(result) == ["query", "hits", "matched", "searched", "hidden", "nearest", "freshness", "warnings"]
+    assert list(result) == (
+        "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings".split()
+    )
     assert list(result["freshness"]) == ["checked", "changed", "stale", "unreadable", "unchecked"]
     assert result["query"] == query
 

@@ -22,7 +22,7 @@ def path(tmp_path):
 
 
 def row(rel_path="a.md", body="body words", **fields):
-    given = dict.fromkeys(Row._fields) | {
+    given = dict.fromkeys(Row._fields) | Row._field_defaults | {
         "rel_path": rel_path, "title": rel_path, "kind": "tool", "source": "", "tags": "[]", "length": len(body),
         "content_hash": body.encode(), "size": 0, "mtime_ns": 0, "ctime_ns": 0, "inode": 0, "racy": 0, "remark": "",
         "indexed_at": "",

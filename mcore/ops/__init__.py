@@ -3,8 +3,12 @@
 from mcore.ops.cards import CAPTURE
 from mcore.ops.care import DOCTOR, SELFTEST
 from mcore.ops.connect import HOOK, SETUP
-from mcore.ops.find import SEARCH, SHOW
+from mcore.ops.find import CONTEXT, SEARCH, SHOW
+from mcore.ops.lifecycle import FORGET, HISTORY, PURGE, RESTORE, RETRACT, SUPERSEDE, UPDATE
 from mcore.ops.measure import BENCH
 from mcore.ops.upkeep import INDEX, PATHS, STATS
 
-OPERATIONS = (SEARCH, STATS, SHOW, CAPTURE, INDEX, PATHS, DOCTOR, SELFTEST, BENCH, SETUP, HOOK)
+OPERATIONS = (
+    SEARCH, CONTEXT, STATS, SHOW, CAPTURE, UPDATE, SUPERSEDE, FORGET, RESTORE, RETRACT, PURGE, HISTORY, INDEX, PATHS,
+    DOCTOR, SELFTEST, BENCH, SETUP, HOOK,
+)  # fmt: skip
