@@ -418,3 +418,12 @@ def test_every_card_of_the_first_tier_is_given_without_a_limit(app, write_note):
     assert app.searcher.every("ALPACA") == {f"many/{number}.md" for number in range(30)}
     assert app.searcher.every("alpaca 7") == {"many/7.md"}
     assert app.searcher.every("，") == set()
+
+
+def test_a_lower_tier_is_ranked_anew_when_all_of_a_higher_one_is_hidden(app, write_note):
+    """The forms of a word that the first look found were used with the sizes of the second: KeyError."""
+    write_note("old.md", "---\nvalid_to: 2020-01-01\n---\nnginx timeout")
+    write_note("a.md", "nginx alone")
+    write_note("b.md", "timeouts alone")
+    result = search(app, "nginx timeout", match="cascade")
+    assert (paths_of(result)[0], result.matched) == ("a.md", "any")
