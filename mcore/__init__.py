@@ -27,6 +27,7 @@ work (the rules)
     importer      vault -> store, incremental or rebuild
     ranking       the parts of a query, our own BM25 over their postings
     search        Searcher, Hit, the four tiers
+    similar       cards that share rare words with a new one
     capture       write one card, index that card
     show          find one card, read its file, cut a page
     stats         totals and paths

@@ -12,10 +12,11 @@ from mcore.cardfile import new_card_text, one_line, read_card
 from mcore.errors import CardError, McoreError, SetupError, StoreError, UsageError, warning
 from mcore.prepare import utc_now
 from mcore.render import scrub
+from mcore.similar import similar
 
 MIN_BODY_CHARS = 20
 MAX_TITLE_CHARS = 10_000
-SIMILAR = 3
+SIMILAR, SIMILAR_CHARS = 3, 200
 
 Captured = namedtuple(
     "Captured",
@@ -199,12 +200,12 @@ def _indexed(app, result, title, body):
         return result
     try:
         id = app.indexer.index_one(app.store, result.path)
-        similar = app.searcher.similar(f"{title}\n{body[:200]}", SIMILAR, result.path)
+        near = similar(app.store, title, body[:SIMILAR_CHARS], SIMILAR, result.path)
     except Exception as error:  # the card is on disk: whatever befalls the index is a remark
         error = error if isinstance(error, McoreError) else StoreError("a fault in memory-agent", type(error).__name__)
         note = warning(
             "not-indexed", f"the card is saved, the index was not updated: {error.message} ({error.why})", error.hint
         )
         return result._replace(indexed=False, warnings=[*result.warnings, note])
-    found = [Similar(card.rel_path, card.title, card.kind, round(card.score, 4)) for card in similar]
+    found = [Similar(card.rel_path, card.title, card.kind, round(card.score, 4)) for card in near]
     return result._replace(id=id, indexed=True, similar=found)

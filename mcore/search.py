@@ -30,7 +30,6 @@ MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
-SIMILAR_TERMS = 24  # a title and the first words of a body
 
 Hit = namedtuple("Hit", "id path title kind source score matched coverage snippet")
 Result = namedtuple("Result", "query hits matched searched hidden nearest freshness warnings")
@@ -85,15 +84,6 @@ class FtsSearcher(Searcher):
             freshness = freshness._replace(stale=freshness.stale + len(gone))
         matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
         return Result(query, hits, matched, searched, hidden, nearest, freshness, warnings)
-
-    def similar(self, text, limit, without):
-        """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
-        terms, _ = split_query(text, SIMILAR_TERMS)
-        if not terms:
-            return []
-        with self.store.reading():
-            found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1)
-        return [card for card in found if card.rel_path != without][:limit]
 
     def _hits(self, found, terms):
         """Hits of (row, tier, coverage) triples, with the place that answers."""

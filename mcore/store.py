@@ -240,7 +240,7 @@ class Store:
 
     def rows_in_index(self):
         """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0]
+        return self._fts_totals()[0]
 
     def frequencies(self, tokens):
         """token -> number of rows that hold it, for the tokens that are there."""
@@ -271,6 +271,11 @@ class Store:
             values += among
         return [doc for (doc,) in self.query(sql, values)]
 
+    def first_docs(self, expr, limit):
+        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
+        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (expr, limit))]
+
     def docs_of(self, kind=None, source=None):
         """The docs of the cards that pass the filters."""
         where, values = _filters(kind, source)
@@ -281,9 +286,16 @@ class Store:
         with guarded(self.path):
             sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
             lengths = {doc: sum(_varints(size)) for doc, size in sizes}
-        # FTS5 keeps the sums under id 1 of its data table: number of rows, then tokens of each column.
-        rows, *tokens = _varints(self.query("SELECT block FROM cards_fts_data WHERE id = 1")[0][0]) or [0]
+        rows, *tokens = self._fts_totals()
         return lengths, max(1.0, sum(tokens) / max(1, rows))
+
+    def _fts_totals(self):
+        """The number of rows in cards_fts, then of tokens in each column: FTS5 keeps them under id 1."""
+        with guarded(self.path):
+            row = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 1").fetchone()
+            if row is None:
+                raise sqlite3.DatabaseError("malformed cards_fts_data")
+            return _varints(row[0]) or [0]
 
     def found(self, docs):
         """doc -> Found with score 0 for the docs that still belong to a card."""
