@@ -5,7 +5,7 @@
 
 | line | product | reference |
 | index | `memory index` of a new vault | a naive build: read, cut into pairs, one contentless FTS5 table |
-| rebuild, wall | `memory index --rebuild`, whole process | the same rows, cut before, into the same tables, best settings |
+| rebuild, wall | `memory index --rebuild`, whole process | the same cut rows into the same tables, best settings |
 | no change | `memory index` again | a bare scandir + stat of every file |
 | one edited card | `memory index` after one edit | `memory index` without |
 | capture | `memory capture` into this vault | the same into a vault of 100 cards |
