@@ -37,6 +37,7 @@ work (the rules)
     ranking       the parts of a query, our own BM25 over their postings
     search        Searcher, Hit, the four tiers
     draft         what a caller gives for a card, checked
+    similar       cards that share rare words with a new one
     capture       write one card, index that card
     show          find one card, read its file, cut a page
     history       former texts of a card, kept as Markdown in the vault

@@ -38,7 +38,6 @@ MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
-SIMILAR_TERMS = 24  # a title and the first words of a body
 MAX_VARIANTS, MAX_VARIANT_CHARS = 5, 100
 FUSED_POOL = 60  # cards of each query that are fused
 MAX_POOL = 200  # cards that offset can reach
@@ -243,15 +242,6 @@ class FtsSearcher(Searcher):
                 if hidden.get(name):
                     break
         return {name: n for name, n in hidden.items() if n}
-
-    def similar(self, text, limit, without, limits=None):
-        """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
-        terms, _ = split_query(text, SIMILAR_TERMS)
-        if not terms:
-            return []
-        with self.store.reading():
-            found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1, limits=limits)
-        return [card for card in found if card.rel_path != without][:limit]
 
     def _hits(self, found, query_of, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""

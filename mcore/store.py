@@ -127,12 +127,12 @@ class Store:
         with guarded(self.path):
             return self.connection.execute(sql, values).fetchall()
 
-    def _in_batches(self, sql, values):
-        """Rows of a statement with `{}` for a list of values, asked in batches."""
+    def _in_batches(self, sql, values, more=()):
+        """Rows of a statement with `{}` for a list of values, asked in batches; `more` values follow the list."""
         values = list(values)
         for at in range(0, len(values), BATCH):
             part = values[at : at + BATCH]
-            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), part)
+            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), [*part, *more])
 
     # ---- what the index knows of the files -------------------------------------------------------
 
@@ -329,7 +329,7 @@ class Store:
 
     def rows_in_index(self):
         """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0]
+        return self._fts_totals()[0]
 
     def frequencies(self, tokens):
         """token -> number of rows that hold it, for the tokens that are there."""
@@ -359,6 +359,11 @@ class Store:
             sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
             values += among
         return [doc for (doc,) in self.query(sql, values)]
+
+    def first_docs(self, expr, limit):
+        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
+        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (expr, limit))]
 
     def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
@@ -475,15 +480,23 @@ class Store:
         with guarded(self.path):
             sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
             lengths = {doc: sum(_varints(size)) for doc, size in sizes}
-        # FTS5 keeps the sums under id 1 of its data table: number of rows, then tokens of each column.
-        rows, *tokens = _varints(self.query("SELECT block FROM cards_fts_data WHERE id = 1")[0][0]) or [0]
+        rows, *tokens = self._fts_totals()
         return lengths, max(1.0, sum(tokens) / max(1, rows))
 
-    def found(self, docs):
-        """doc -> Found with score 0 for the docs that still belong to a card."""
+    def _fts_totals(self):
+        """The number of rows in cards_fts, then of tokens in each column: FTS5 keeps them under id 1."""
         with guarded(self.path):
-            sql = "SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({})"
-            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs)}
+            row = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 1").fetchone()
+            if row is None:
+                raise sqlite3.DatabaseError("malformed cards_fts_data")
+            return _varints(row[0]) or [0]
+
+    def found(self, docs, limits=None):
+        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
+        where, values = _filters(None, None, limits)
+        with guarded(self.path):
+            sql = f"SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
@@ -606,6 +619,10 @@ class Store:
         with guarded(self.path):
             self.connection.execute("INSERT INTO cards_fts (cards_fts) VALUES ('optimize')")
             self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
+            structure = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 10").fetchone()
+            if structure:
+                raised = (_on_its_level(structure[0]),)
+                self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
 
     def _set_fts(self, **settings):
         for setting in settings.items():
@@ -666,6 +683,33 @@ def _varints(block):
             numbers.append(number)
             number = 0
     return numbers
+
+
+def _on_its_level(structure):
+    """FTS5's structure record with its only segment on the level that fits its size; any other as it is.
+
+    `optimize` leaves the segment on level 1, where the small ones of later captures join it; sixteen of
+    those (about 200 captures) made FTS5 merge all of them at once: 4 s at 100,000 cards. Had the cards
+    come one by one, the segment would stand higher: FTS5 merges level by level, from 64 pages on, four
+    segments into one. Record: a cookie of 4 bytes, then numbers of levels, segments and writes, then for
+    each level the segments being merged and all segments, and for each of these its id, first and last page.
+    """
+    numbers = _varints(structure[4:])
+    levels, is_one = numbers[0], numbers[1:2] == [1]
+    if not is_one or len(numbers) != 6 + 2 * levels or numbers[3 : 3 + 2 * levels] != [0] * (2 * levels - 1) + [1]:
+        return structure
+    segment, pages = numbers[-3:], numbers[-1] - numbers[-2] + 1
+    raised = max(levels, 1 + ((pages // 64).bit_length() + 1) // 2)
+    numbers = [raised, 1, numbers[2], *[0] * (2 * raised - 1), 1, *segment]
+    return structure[:4] + b"".join(map(_varint, numbers))
+
+
+def _varint(number):
+    """A number below 2^56 in SQLite's variable-length form."""
+    block = [number & 0x7F]
+    while number := number >> 7:
+        block.append(number & 0x7F | 0x80)
+    return bytes(reversed(block))
 
 
 def _scope_sql(ranges):

@@ -57,9 +57,8 @@ _WIDE_SIGNS = (
 )
 _DATA_URI = r"(data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,)[A-Za-z0-9+/=]{200,}"
 
-# Words with their joints, plain ones (`word`, `Word`) left out: four of five are. Anchored at a word's
-# start, so that a word of a million letters is looked at once.
-_WORD = re.compile(r"\b(?![A-Z]?[a-z]+(?![\w\-]))[A-Za-z0-9_\-]+", re.A)
+# Byte -> itself in words and their joints, else a space.
+_WORD_BYTES = bytes(b if chr(b).isalnum() and b < 128 or b in b"_-" else 32 for b in range(256))
 _MAX_IDENTIFIER = 80  # characters; longer ones are data
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _JOINT = re.compile(r"[_\-]")
@@ -135,16 +134,20 @@ def identifier_parts(text):
     """The hidden words of a text's identifiers: sub-words, and the form without its joints.
 
     `getUserName` gives `get user name`; `ecs-prod` gives `ecsprod`; each identifier once, in order.
-    What FTS5 cuts out of the text itself (`ecs`, `prod`) is not repeated.
+    What FTS5 cuts out of the text itself (`ecs`, `prod`) is not repeated. As bytes the words are found
+    twice as quickly as by a pattern.
     """
-    words = dict.fromkeys(_WORD.findall(text))
+    words = text.encode("ascii", "replace").translate(_WORD_BYTES).split()
+    odd = [word for word in words if not (word.isalpha() and (word.islower() or word.istitle()))]  # one of five
     if len(_word_forms) > _MAX_CACHED:
         _word_forms.clear()
-    return list(dict.fromkeys(form for forms in map(_word_forms.__getitem__, words) if forms for form in forms))
+    return list(
+        dict.fromkeys(form for forms in map(_word_forms.__getitem__, dict.fromkeys(odd)) if forms for form in forms)
+    )
 
 
 class _WordForms(dict):
-    """word -> its further forms. Cached: the same words come again in card after card.
+    """word (ASCII bytes) -> its further forms. Cached: the same words come again in card after card.
 
     Data (a megabyte of hex is one word) does not, and would fill the memory.
     """
@@ -152,7 +155,7 @@ class _WordForms(dict):
     def __missing__(self, word):
         if len(word) > _MAX_IDENTIFIER:
             return ()
-        forms = self[word] = _forms(word)
+        forms = self[word] = _forms(word.decode())
         return forms
 
 
