@@ -462,7 +462,7 @@ class Indexer:
             for path, notes in store.life_notes()
             for note in notes.split("\n")
         ]
-        warnings += self.vault_warnings()
+        warnings += _link_warnings(store) + self.vault_warnings()
         return Report(
             **counts,
             total=store.total(),
@@ -474,6 +474,27 @@ class Indexer:
 
 def _derive_closings(store):
     """Derives which card closes which from the links of all cards, inside a write transaction."""
+    closed = validity.closings(_resolved(store)[0])
+    store.set_closed({path: (closing.at, closing.path) for path, closing in closed.items()})
+
+
+def _link_warnings(store):
+    """Says which links between cards lead nowhere, and which are not heeded because another one holds."""
+    links, broken = _resolved(store)
+    closed = validity.closings(links)
+    told = [f"{path}: it supersedes {target!r}, and there is no such card" for path, target in broken]
+    told += [
+        f"{link.path}: it supersedes {link.target}, and {closed[link.target].path} does so already"
+        if link.target in closed
+        else f"{link.path}: it supersedes {link.target}, and itself is superseded by that or was never true"
+        for link in links
+        if link.target not in closed or closed[link.target].path != link.path
+    ]
+    return [warning("link", text, "mend the link") for text in told]
+
+
+def _resolved(store):
+    """(Link entries between cards that are there, (rel_path, target) of the links that lead nowhere)."""
     rows = store.links()
     links = [(row, target, wrong) for row in rows for target, wrong in json.loads(row.links)]
     wanted = {name for _, target, _ in links for name in (target, f"{target}.md")}
@@ -482,13 +503,15 @@ def _derive_closings(store):
     if any(target not in paths and f"{target}.md" not in paths for _, target, _ in links):
         for path in store.paths():
             by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
-    found = []
+    found, broken = [], []
     for row, target, wrong in links:
         path = validity.resolve(target, paths, by_name)
-        if path is not None:
+        if path is None:
+            broken.append((row.rel_path, target))
+        else:
             starts = validity.starts(row.valid_from, row.created, row.mtime_ns / 1e9)
             found.append(validity.Link(row.rel_path, starts, path, wrong))
-    store.set_closed({path: (closing.at, closing.path) for path, closing in validity.closings(found).items()})
+    return found, broken
 
 
 def _assign_ids(digests, old, removed):

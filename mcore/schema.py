@@ -61,7 +61,8 @@ CREATE TABLE cards (
     special INTEGER NOT NULL,              -- 1: any of scope to closed_by is set (cards_special)
     embedding BLOB                         -- reserved
 );
-CREATE INDEX cards_special ON cards (doc) WHERE special = 1;
+CREATE INDEX cards_special             -- holds all that a search asks of special cards: no row is read
+    ON cards (doc, scope, mark, valid_from, valid_to, closed_at, special, rel_path) WHERE special = 1;
 CREATE INDEX cards_closed ON cards (closed_by) WHERE closed_by IS NOT NULL;
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text

@@ -121,7 +121,7 @@ class FtsSearcher(Searcher):
         warnings += notes + more
         pool = max(FUSED_POOL, offset + limit) if variants else offset + limit
         with self.store.reading():
-            passing = self._passing(kind, source, limits)
+            passing, outside = self._passing(kind, source, limits)
             queries = [
                 self._asked(text, match, min(MAX_POOL, pool), (kind, source, limits), passing)
                 for text in [query, *variants]
@@ -129,14 +129,12 @@ class FtsSearcher(Searcher):
             found, terms_of = _merged(queries)
             page = found[offset : offset + limit]
             hits, gone = self._hits(page, terms_of, queries, limits), set().union(*(q.look.gone for q in queries))
-            searched = self.store.total()
+            searched = self.store.total() - outside.forgotten
             if is_doubtful(self.store, self.indexer, terms, hits):
                 warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, bool(kind or source)))
-            searched -= len(self.store.marked(validity.FORGOTTEN))
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden = {} if found else self._hidden(terms, kind, source, limits)
-            if passing is not None:
-                hidden |= self._out_of_view(terms, matched, kind, source, limits)
+            hidden |= self._out_of_view(terms, matched, kind, source, outside)
             outdated = self._outdated(query, match, kind, source, limits) if not found and "validity" in hidden else []
             nearest = [] if found or not terms else self._nearest(terms, limits)
             retrieval = self._retrieval(queries, found, hits, offset, limit, (kind, source, limits))
@@ -182,12 +180,14 @@ class FtsSearcher(Searcher):
         return _limits_of(at, name, scope_only, ranges), []
 
     def _passing(self, kind, source, limits):
-        """The docs that pass, as something that knows what is in it; None for all of them."""
-        narrow = limits.scopes is not None and scopes.GLOBAL not in limits.scopes
-        if kind is not None or source is not None or narrow:
-            return self.store.docs_of(kind, source, limits)
-        outside = self.store.docs_outside(limits)
-        return _AllBut(outside) if outside else None
+        """(the docs that pass, as something that knows what is in it, None for all; the Outside of the limits)."""
+        if limits.scopes is not None and scopes.GLOBAL not in limits.scopes:  # then plain global cards are outside too
+            wider = self.store.outside(limits._replace(scopes=(*limits.scopes, scopes.GLOBAL)))
+            return self.store.docs_of(kind, source, limits), wider
+        outside = self.store.outside(limits)
+        if kind is not None or source is not None:
+            return self.store.docs_of(kind, source, limits), outside
+        return _AllBut(outside.docs) if outside.docs else None, outside
 
     def _asked(self, text, match, pool, filters, passing):
         """One wording, answered."""
@@ -199,7 +199,8 @@ class FtsSearcher(Searcher):
     def _outdated(self, query, match, kind, source, limits):
         """The best OUTDATED cards that answer without being in force."""
         wider = limits._replace(at=None)
-        asked = self._asked(query, match, OUTDATED, (kind, source, wider), self._passing(kind, source, wider))
+        passing, _ = self._passing(kind, source, wider)
+        asked = self._asked(query, match, OUTDATED, (kind, source, wider), passing)
         lives = self.store.lives([row.id for row, _, _ in asked.found])
         return [
             Outdated(
@@ -230,18 +231,24 @@ class FtsSearcher(Searcher):
         return Retrieval(strategy, reason, asked, len(found), offset, more,
                          [term for term in terms if term not in lacked], lacked)  # fmt: skip
 
-    def _out_of_view(self, terms, matched, kind, source, limits):
-        """How many hits the scope hides, and how many are not in force (superseded, expired, to come)."""
-        hidden = {}
-        for name, wider in (("scope", limits._replace(scopes=None)), ("validity", limits._replace(at=None))):
-            for tier in [matched] if matched else TIERS if terms and wider != limits else ():
-                expr = to_query_expr(terms, tier) if terms else None
-                if expr:
-                    seen = self.store.count_matches(expr, kind, source, limits)
-                    hidden[name] = self.store.count_matches(expr, kind, source, wider) - seen
-                if hidden.get(name):
-                    break
-        return {name: n for name, n in hidden.items() if n}
+    def _out_of_view(self, terms, matched, kind, source, outside):
+        """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
+
+        Beside hits only cards that hold every term are counted: looser ones are many and say little.
+        """
+        groups = {"scope": outside.elsewhere, "validity": outside.not_in_force}
+        if not terms or not any(groups.values()):
+            return {}
+        if kind is not None or source is not None:
+            docs = self.store.docs_of(kind, source)
+            groups = {name: some & docs for name, some in groups.items()}
+        for tier in (matched if matched.startswith("all") else "all",) if matched else TIERS:
+            expr = to_query_expr(terms, tier)
+            found = set(self.store.docs_matching(expr)) if expr else set()
+            hidden = {name: len(some & found) for name, some in groups.items()}
+            if any(hidden.values()):
+                return {name: n for name, n in hidden.items() if n}
+        return {}
 
     def _hits(self, found, query_of, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""

@@ -44,6 +44,9 @@ Limits.__doc__ = """Which cards may answer: those in force `at` a time (None: at
 
 `ranges` are the mapped folders, as `scope.folder_ranges` gives them. Forgotten cards never pass.
 """
+Outside = namedtuple("Outside", "docs elsewhere not_in_force forgotten")
+Outside.__doc__ = """The docs that limits keep out; of them those for their scope alone, and for their time alone;
+how many cards are forgotten."""
 LifeRow = namedtuple(
     "LifeRow", "scope mark valid_from valid_to review_by pinned confidence closed_at closed_by content_hash mtime_ns"
 )
@@ -370,16 +373,22 @@ class Store:
         where, values = _filters(kind, source, limits)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
 
-    def docs_outside(self, limits):
-        """The docs of the cards that `limits` keep out; quick where few cards have a scope or an end."""
-        where, values = _filters(None, None, limits)
-        sql = f"SELECT doc FROM cards WHERE special = 1 AND NOT (1{where})"
-        outside = {doc for (doc,) in self.query(sql, values)}
+    def outside(self, limits):
+        """The Outside of `limits` that let plain global cards pass; quick where few cards are special."""
+        is_here, names = _in_scope(limits)
+        holds, times = _holds(limits.at)
+        sql = f"SELECT doc, {is_here}, {holds}, mark = '{FORGOTTEN}' FROM cards WHERE "
+        rows = self.query(sql + f"special = 1 AND NOT ({is_here} AND {holds})", [*names, *times] * 2)
         if limits.scopes is not None:
             for _, first, end in limits.ranges:
-                sql = f"SELECT doc FROM cards WHERE rel_path >= ? AND rel_path < ? AND NOT (1{where})"
-                outside.update(doc for (doc,) in self.query(sql, [first, end, *values]))
-        return outside
+                where = f"special = 0 AND rel_path >= ? AND rel_path < ? AND NOT {is_here}"
+                rows += self.query(sql + where, [*names, *times, first, end, *names])
+        return Outside(
+            {doc for doc, *_ in rows},
+            {doc for doc, here, held, _ in rows if held and not here},
+            {doc for doc, here, held, forgotten in rows if here and not held and not forgotten},
+            sum(forgotten for *_, forgotten in rows),
+        )
 
     # ---- when and where cards hold ---------------------------------------------------------------
 
@@ -426,8 +435,8 @@ class Store:
 
     def marked(self, mark):
         """The rel_paths of all forgotten or all retracted cards, sorted."""
-        sql = "SELECT rel_path FROM cards WHERE special = 1 AND mark = ? ORDER BY rel_path"
-        return [path for (path,) in self.query(sql, (mark,))]
+        sql = "SELECT rel_path FROM cards WHERE special = 1 AND mark = ?"
+        return sorted(path for (path,) in self.query(sql, (mark,)))
 
     def chosen(self, limits, kind, limit, pinned=False):
         """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
@@ -442,7 +451,7 @@ class Store:
 
     def life_notes(self):
         """(rel_path, notes) of every card with a field of its life that cannot be read."""
-        return self.query("SELECT rel_path, notes FROM cards WHERE special = 1 AND notes <> '' ORDER BY rel_path")
+        return sorted(self.query("SELECT rel_path, notes FROM cards WHERE special = 1 AND notes <> ''"))
 
     def links(self):
         """A LinkRow for each card that supersedes or retracts others and still holds itself."""
@@ -721,21 +730,30 @@ def _scope_sql(ranges):
     return f"coalesce(cards.scope, CASE {cases} ELSE '{GLOBAL}' END)", values
 
 
+def _in_scope(limits):
+    """(SQL, values) that is true for a card in one of the scopes."""
+    if limits.scopes is None:
+        return "1", []
+    scope, names = _scope_sql(limits.ranges)
+    return f"({scope} IN ({', '.join('?' * len(limits.scopes))}))", [*names, *limits.scopes]
+
+
+def _holds(at):
+    """(SQL, values) that is true for a card in force at a time, or for one that is not forgotten."""
+    if at is None:
+        return f"(cards.special = 0 OR cards.mark <> '{FORGOTTEN}')", []
+    return (
+        "(cards.special = 0 OR (cards.mark = '' AND coalesce(cards.valid_from <= ?, 1) "
+        "AND coalesce(cards.valid_to > ?, 1) AND coalesce(cards.closed_at > ?, 1)))"
+    ), [at] * 3
+
+
 def _filters(kind, source, limits=None):
     where, values = "", []
     if limits is not None:
-        if limits.at is None:
-            where += f" AND (cards.special = 0 OR cards.mark <> '{FORGOTTEN}')"
-        else:
-            where += (
-                " AND (cards.special = 0 OR (cards.mark = '' AND coalesce(cards.valid_from <= ?, 1) "
-                "AND coalesce(cards.valid_to > ?, 1) AND coalesce(cards.closed_at > ?, 1)))"
-            )
-            values += [limits.at] * 3
-        if limits.scopes is not None:
-            scope, names = _scope_sql(limits.ranges)
-            where += f" AND {scope} IN ({', '.join('?' * len(limits.scopes))})"
-            values += [*names, *limits.scopes]
+        for condition, more in (_holds(limits.at), _in_scope(limits)):
+            where += f" AND {condition}"
+            values += more
     for column, value in (("kind", kind), ("source", source)):
         if value is not None:
             where += f" AND cards.{column} = ? COLLATE NOCASE"

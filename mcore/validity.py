@@ -114,13 +114,13 @@ def _length(value, notes):
 
 
 def length(text):
-    """Seconds of a length of time such as `30d`, `12 hours`, `2周`, `P1M`, `3600`; None for none."""
+    """Seconds of a length of time such as `30d`, `12 hours`, `2周`, `P1M`, or `30` (days); None for none."""
     if not isinstance(text, str) or len(text) > 60:
         return None
     text = text.strip().casefold()
     found = _LENGTH.fullmatch(text)
     if found:
-        unit = found[2] or "s"
+        unit = found[2] or "d"
         return float(found[1]) * _UNITS[unit] if unit in _UNITS else None
     found = _ISO.fullmatch(text)
     if not found or not any(found.groups()):
@@ -132,7 +132,7 @@ def _links(value):
     """Links to cards as they are written: a path, `[[a wikilink]]` or `[text](path)`, one or a list."""
     links = []
     for text in text_list(value):
-        found = _WIKILINK.search(text) or _MARKDOWN_LINK.search(text)
+        found = _WIKILINK.fullmatch(text) or _MARKDOWN_LINK.fullmatch(text)
         link = (found[1] if found else text).strip().replace("\\", "/").removeprefix("./")
         if link:
             links.append(link)

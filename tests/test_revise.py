@@ -313,6 +313,17 @@ def test_links_by_hand_are_heeded_as_soon_as_they_are_there_or_gone(app, write_n
     assert len(found(app, "zebra")) == 2  # new.md, and one of the ring
 
 
+def test_links_that_lead_nowhere_or_come_second_are_named(app, write_note):
+    write_note("old.md", "the zebra text of old")
+    write_note("one.md", "---\nsupersedes: old.md\nvalid_from: 2020-01-01\n---\nthe zebra text of one")
+    write_note("two.md", "---\nsupersedes: [old.md, gone.md]\nvalid_from: 2021-01-01\n---\nthe zebra text of two")
+    told = [note.message for note in app.indexer.index(app.store).warnings if note.slug == "link"]
+    assert told == [
+        "two.md: it supersedes 'gone.md', and there is no such card",
+        "two.md: it supersedes old.md, and one.md does so already",
+    ]
+
+
 def test_what_is_derived_survives_a_rebuild(app, write_note, memory):
     old = capture(app, "db host", BODY, more={"scope": "project/shop", "ttl": "30d", "confidence": "high"})
     supersede(app, old.path, {}, NEXT)

@@ -49,7 +49,8 @@ def test_what_cannot_be_read_is_named_and_not_heeded(field, value):
 
 @pytest.mark.parametrize("text, seconds", [
     ("30d", 30 * DAY), ("12 hours", DAY / 2), ("2周", 14 * DAY), ("3个月", 90 * DAY), ("P1M", 30 * DAY),
-    ("P1DT12H", 1.5 * DAY), ("3600", 3600), ("1.5h", 5400), ("90 天", 90 * DAY), ("5mins", 300), ("2 Weeks", 14 * DAY),
+    ("P1DT12H", 1.5 * DAY),
+    ("30", 30 * DAY), ("3600s", 3600), ("1.5h", 5400), ("90 天", 90 * DAY), ("5mins", 300), ("2 Weeks", 14 * DAY),
     ("p", None), ("", None), ("-3d", None), ("30 parsecs", None), ("d", None), ("9" * 70 + "d", None),
 ])  # fmt: skip
 def test_lengths_of_time(text, seconds):
@@ -58,7 +59,8 @@ def test_lengths_of_time(text, seconds):
 
 @pytest.mark.parametrize("value, links", [
     ("a/b.md", ("a/b.md",)), ("[[a note|shown]]", ("a note",)), ("[[a note#part]]", ("a note",)),
-    ("[old](./a/b.md)", ("a/b.md",)), (["a.md", "[[b]]", "a.md"], ("a.md", "b")), ("a\\b.md", ("a/b.md",)), (None, ()),
+    ("[old](./a/b.md)", ("a/b.md",)), ("x/[a](b).md", ("x/[a](b).md",)),
+    (["a.md", "[[b]]", "a.md"], ("a.md", "b")), ("a\\b.md", ("a/b.md",)), (None, ()),
 ])  # fmt: skip
 def test_links_are_read_as_paths_wikilinks_and_markdown_links(value, links):
     assert read({"supersedes": value}).supersedes == links
