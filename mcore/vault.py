@@ -319,9 +319,9 @@ def ensure_folder(root, folder):
     Raises SetupError when the folder cannot be made or leads out of the vault through a link.
     """
     try:
-        _make_folder(root)
+        make_folder(root)
         path = os.path.join(root, folder)
-        _make_folder(path)
+        make_folder(path)
     except OSError as error:
         raise SetupError(
             f"cannot make the folder {os.path.join(root, folder)}",
@@ -334,13 +334,13 @@ def ensure_folder(root, folder):
     return path
 
 
-def _make_folder(path):
+def make_folder(path):
     """Makes a folder and its parents, each synced into the one above."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
     if parent != path:
-        _make_folder(parent)
+        make_folder(parent)
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -415,7 +415,7 @@ def publish(folder, name, data):
             while view:
                 view = view[handle.write(view) :]
             os.fsync(fd)
-        if not _claim(temp, target):
+        if not claim(temp, target):
             return False
     finally:
         try:
@@ -426,8 +426,8 @@ def publish(folder, name, data):
     return True
 
 
-def _claim(temp, target):
-    """Gives a finished file its name unless the name is taken."""
+def claim(temp, target):
+    """Gives a finished file its name and returns True, or False when the name is taken."""
     try:
         if os.name == "nt":
             os.rename(temp, target)

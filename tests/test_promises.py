@@ -25,6 +25,8 @@ COMMANDS = {
     "setup": ["setup --list", "setup claude-code", "setup codex --hooks", "setup --print"],
     "hook": ["hook", "hook --format claude"],
     "doctor": ["doctor", "doctor --fix --json"],
+    "backup": ["backup ../home/b.tar.gz", "backup ../vault/b.tar.gz", "backup ../home/c.tar.gz --json"],
+    "restore": ["restore ../home/b.tar.gz", "restore ../outside/secret.md"],
     "selftest": ["selftest --seed 1", "selftest --json --samples 3"],
     "bench": ["bench", "bench --json"],
 }
