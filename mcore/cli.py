@@ -326,7 +326,9 @@ def _fail(error, as_json):
 def _say_traceback(error):
     import traceback
 
-    _say("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    from mcore.secretscan import redact
+
+    _say(redact("".join(traceback.format_exception(type(error), error, error.__traceback__))))
 
 
 def _own_fault(error, argv, as_json):
