@@ -419,12 +419,13 @@ class Indexer:
             return _Prepared(rel_path, None, error.message, stamp)
         card = read_card(rel_path, text)
         raw = scan.raw_names.get(rel_path) if scan else None
+        title, labels, body = searched_texts(card)
         row = Row(
             None,
             None,
             rel_path,
             os.fsencode(raw) if raw else None,
-            _storable(card.title),
+            title,
             _storable(card.kind),
             _storable(card.source),
             json.dumps([_storable(tag) for tag in card.tags], ensure_ascii=False),
@@ -438,8 +439,8 @@ class Indexer:
             int(is_racy(stamp, now)),
             remark,
             utc_now(now // 1_000_000_000),
-            _storable(card.labels),
-            card.body.replace("\0", " "),  # decoded text holds no lone surrogate
+            labels,
+            body,
         )
         return _Prepared(rel_path, row, "", stamp)
 
@@ -519,6 +520,11 @@ def _may_pass(fault):
     """Whether what kept a file from being read may be over without a trace on the file (too many open
     files, a network disk that was away); a right that is missing shows when it is given."""
     return isinstance(fault, OSError) and fault.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP)
+
+
+def searched_texts(card):
+    """(title, labels, body) of a Card as the full text gets them."""
+    return _storable(card.title), _storable(card.labels), card.body.replace("\0", " ")  # decoded: no lone surrogate
 
 
 def _storable(text):

@@ -6,8 +6,8 @@ told apart from damage. One Store belongs to one thread.
 
 import os
 import sqlite3
-from collections import namedtuple
-from contextlib import contextmanager
+from collections import defaultdict, namedtuple
+from contextlib import closing, contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
@@ -35,6 +35,7 @@ Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags creat
 
 _CARD_COLUMNS = Row._fields[:-2]
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
+_INSERT_TEXT = "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
@@ -143,9 +144,7 @@ class Store:
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
         rows = [row._replace(doc=doc) for doc, row in enumerate(rows, last + 1)]
         cut = [(row.doc, *columns(row.title, row.labels, row.body)) for row in rows]
-        self.connection.executemany(
-            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut
-        )
+        self.connection.executemany(_INSERT_TEXT, cut)
         self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
 
     def dead_rows(self):
@@ -354,6 +353,16 @@ class Store:
         self.query("SELECT count(*), sum(cnt) FROM temp.words")  # raises where a posting list cannot be read
         return found
 
+    def posting_sums(self):
+        """doc -> a sum over its postings, to be compared with `expected_sums` in the same process."""
+        self._open_vocabulary()
+        with guarded(self.path):
+            return _posting_sums(self.connection)
+
+    def docs(self):
+        """rel_path -> its row in cards_fts."""
+        return dict(self.query("SELECT rel_path, doc FROM cards"))
+
     def every_count(self):
         """Every (rel_path, read_count, last_read_at)."""
         return self.query("SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY rel_path")
@@ -440,6 +449,25 @@ def _detail(rows):
         return None
     *head, size, mtime_ns, ctime_ns, inode, remark = rows[0]
     return Detail(*head, Stamp(size, mtime_ns, ctime_ns, inode), remark)
+
+
+def expected_sums(cards):
+    """doc -> the sum over the postings that the index should have for it; `cards` are
+    (doc, title, labels, body)."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("BEGIN")
+        connection.executemany(_INSERT_TEXT, ((doc, *columns(*texts)) for doc, *texts in cards))
+        connection.execute("COMMIT")
+        connection.execute("CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, cards_fts, instance)")
+        return _posting_sums(connection)
+
+
+def _posting_sums(connection):
+    sums = defaultdict(int)
+    for doc, term, col, offset in connection.execute("SELECT doc, term, col, offset FROM temp.places"):
+        sums[doc] += hash((term, col, offset))
+    return sums
 
 
 # ---- opening -------------------------------------------------------------------------------------

@@ -200,6 +200,33 @@ def test_an_index_that_lost_a_row_of_its_full_text_is_damaged(app):
     assert seen(examine(app)) == [("index-damaged", "error", app.db_path, None)]
 
 
+def test_a_word_of_the_index_that_no_file_has_is_found(app, memory):
+    """One flipped bit inside the full text: SQLite sees nothing wrong, and the search loses a word."""
+    with open(app.db_path, "r+b") as handle:
+        at = handle.read().index(b"zebra") + 4
+        handle.seek(at)
+        handle.write(b"b")
+    assert memory("search", "zebra", "--no-sync").code == 1
+    report = examine(app)
+    assert seen(report) == [("index-differs", "warning", app.db_path, None)]
+    assert "03-Knowledge/a.md" in report.findings[0].message
+    assert examine(app, fix=True).status == "healthy" and memory("search", "zebra").code == 0
+
+
+def test_the_words_of_many_cards_and_of_changed_ones_agree(app, write_note):
+    for number in range(600):
+        write_note(
+            f"many/{number}.md", f"---\ntitle: t {number}\ntags: [x{number % 7}]\n---\n正文 getName_{number} 🦀\0 b"
+        )
+    app.indexer.index(app.store)
+    for number in range(30):
+        write_note(f"many/{number}.md", f"changed {number}")
+    app.indexer.index(app.store)
+    assert app.store.dead_rows()
+    app.close()
+    assert not seen(examine(app), "index-differs", "stale")
+
+
 @pytest.mark.skipif(not POSIX, reason="modes of POSIX")
 def test_what_others_may_read_is_named_with_the_command(app, tmp_path):
     os.chmod(tmp_path / "home", 0o755)

@@ -127,7 +127,8 @@ def test_no_command_lets_stored_text_drive_a_terminal(tmp_path, write_note, memo
     lines = [
         ["index"], ["search", "zebra"], ["search", EVIL], ["show", "1"], ["show", EVIL], ["stats"], ["doctor"],
         ["paths"], ["doctor", "--fix"], ["selftest", "--seed", "1"], ["backup", archive], ["backup", archive],
-        ["bogus\x1b[2J"], ["restore", archive], ["restore", "no\x1b[2J"], ["capture", "--title", EVIL, "--body", EVIL * 2],
+        ["bogus\x1b[2J"], ["restore", archive], ["restore", "no\x1b[2J"],
+        ["capture", "--title", EVIL, "--body", EVIL * 2],
     ]  # fmt: skip
     for argv in lines:
         for more in ([], ["--json"]):

@@ -68,7 +68,8 @@ def _look(app, path, seen, update):
         if owner not in (None, app.real_vault()) and app.settings.db.origin != "default":
             cure = f"choose another file with --db, or take it over: {rebuild}"
             return store.total(), [finding("index-other-vault", ERROR, path, f"it was made for {owner}", cure)]
-        return store.total(), _compared(store, path, seen, app.settings.vault.path, update)
+        found = _compared(store, path, seen, app.settings.vault.path, update)
+        return store.total(), found + (_postings(store, path, seen, rebuild) if seen.sums else [])
 
 
 def _compared(store, path, seen, root, update):
@@ -92,6 +93,20 @@ def _compared(store, path, seen, root, update):
         if card in seen.digests and card not in indexed:
             found.append(finding("stale", WARNING, card, "the index lists it as unreadable; it can be read", update))
     return found
+
+
+def _postings(store, path, seen, rebuild):
+    """A finding when the full text has other words of a card than its file: SQLite itself would not notice."""
+    docs, sums, indexed = store.docs(), store.posting_sums(), store.hashes(seen.digests)
+    differs = [
+        card
+        for card, (_, digest) in indexed.items()
+        if digest == seen.digests[card] and sums.get(docs[card], 0) != seen.sums[card]
+    ]
+    if not differs:
+        return []
+    message = f"the full text has other words than the file of {counted(len(differs), 'card')}, such as {differs[0]}"
+    return [finding("index-differs", WARNING, path, f"{message}: damage, or another version made it", rebuild)]
 
 
 def _set_aside(path):

@@ -13,7 +13,7 @@ _DOCTOR_EXIT = {"healthy": EXIT_OK, "findings": EXIT_NOTHING, "broken": EXIT_SET
 def _doctor(app, args):
     from mcore.doctor import examine
 
-    return examine(app, args["fix"])
+    return examine(app, args["fix"], args["deep"])
 
 
 def _doctor_text(report):
@@ -42,6 +42,7 @@ DOCTOR = Operation(
     description="",
     params=(
         param("fix", "boolean", "mend what is derived (index, left-over temporary files); never a card", default=False),
+        param("deep", "boolean", "compare every word of a large index too with the files", default=False),
     ),
     run=_doctor,
     text=_doctor_text,
