@@ -7,6 +7,7 @@ by a rename. The index is left out: it is built anew.
 
 import json
 import os
+import re
 import sys
 from collections import namedtuple
 
@@ -24,6 +25,7 @@ LEFT_OUT = frozenset(
 )
 AT_ONCE = 64 << 20  # bytes of a file that is read before it is packed
 TRIES = 3
+RESTORE_MARK = ".restore-"
 
 Backup = namedtuple("Backup", "status path files bytes archive_bytes sha256 reading_counts skipped unread warnings")
 Backup.__doc__ = """A backup: `status` is created, or conflict when the name is taken (nothing is written then).
@@ -182,6 +184,17 @@ def _verified(path, entries):
         return archive.sha256(stream)
 
 
+def left_overs(settings, now):
+    """Folders beside data root and vault that a killed restore left (an hour without a change)."""
+    for place in dict.fromkeys((settings.home.path, settings.vault.path)):
+        folder, name = os.path.split(place)
+        for entry in vault.names_in(folder):
+            path = os.path.join(folder, entry)
+            ours = re.fullmatch(re.escape(name + RESTORE_MARK) + "[0-9]+-[0-9a-f]{8}", entry)
+            if ours and os.path.isdir(path) and now - os.stat(path).st_mtime > vault.STALE_TEMP_SECONDS:
+                yield path
+
+
 # ---- back ----------------------------------------------------------------------------------------
 
 
@@ -310,7 +323,7 @@ def _put(stream, entries, plan, settings):
     import shutil
 
     home, root = settings.home.path, settings.vault.path
-    mark = f".restore-{os.getpid()}-{os.urandom(4).hex()}"
+    mark = f"{RESTORE_MARK}{os.getpid()}-{os.urandom(4).hex()}"
     new_home = home + mark
     new_root = os.path.join(new_home, os.path.relpath(root, home)) if vault.is_inside(root, home) else root + mark
     try:

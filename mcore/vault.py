@@ -460,10 +460,7 @@ def clear_stale_temps(folder, now):
 
 def stale_temps(folder, now):
     """The paths of temporary files in a folder that a killed capture left: ours by name, over an hour old."""
-    try:
-        names = [n for n in os.listdir(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
-    except OSError:
-        return []
+    names = [n for n in names_in(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
     stale = []
     for path in (os.path.join(folder, name) for name in names):
         try:
@@ -472,3 +469,11 @@ def stale_temps(folder, now):
         except OSError:
             continue
     return stale
+
+
+def names_in(folder):
+    """The names in a folder, sorted; none when it is not there or cannot be looked into."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -11,6 +11,8 @@ import pytest
 from test_promises import state
 
 from mcore.doctor import examine
+from mcore.doctor.cards import check_vault
+from mcore.doctor.index import check_index
 
 POSIX = os.name == "posix"
 TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
@@ -315,6 +317,24 @@ def test_fix_removes_old_left_overs_of_ours_alone(app, write_note, tmp_path):
     report = examine(app, fix=True)
     assert (report.status, len(report.fixed)) == ("healthy", 2)
     assert [os.path.exists(path) for path in (ours, young, theirs, build)] == [False, True, True, False]
+
+
+def test_what_a_killed_restore_left_is_named_and_left_to_its_owner(app, tmp_path):
+    left = tmp_path / "home.restore-123-00112233"
+    (left / "vault").mkdir(parents=True)
+    (tmp_path / "home.restore-mine").mkdir()
+    assert seen(examine(app)) == []
+    os.utime(left, (1, 1))
+    assert seen(examine(app, fix=True)) == [("stale-restore", "warning", str(left), None)]
+    assert (left / "vault").is_dir()
+
+
+def test_a_card_captured_while_the_doctor_looks_is_no_finding(app, write_note, tmp_path):
+    before = check_vault(app.settings)
+    write_note("meanwhile.md", "a card of this moment")
+    app.indexer.index(app.store)
+    app.close()
+    assert check_index(app, before)[1:] == (3, [])
 
 
 def test_fix_builds_nothing_while_the_vault_is_away(app, tmp_path):

@@ -13,7 +13,7 @@ from mcore import vault
 from mcore.doctor.cards import check_vault
 from mcore.doctor.findings import SEVERITIES
 from mcore.doctor.index import check_index
-from mcore.doctor.machine import check_clients, check_config, check_permissions, check_sqlite
+from mcore.doctor.machine import check_clients, check_config, check_left_overs, check_permissions, check_sqlite
 from mcore.errors import McoreError, warning
 
 Report = namedtuple("Report", "status findings counts machine fixed warnings")
@@ -52,6 +52,7 @@ def _look(app, deep):
         db_path, cards, more = check_index(app, seen)
         found += [each for each in more if trusted or each.slug != "index-missing"]
     found += check_permissions(settings, db_path)
+    found += check_left_overs(settings)
     found += check_clients(app) if trusted else []
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), each.slug, each.where, each.line or 0))
     severities = Counter(each.severity for each in found)
