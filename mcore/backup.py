@@ -66,7 +66,8 @@ def backup(app, path):
     vault.sync_folder(os.path.dirname(target))
     cards = [entry.size for name, entry in writer.entries.items() if name.startswith(CARDS)]
     if unread:
-        note = f"{len(unread)} files or folders could not be read and are not in the backup, such as {unread[0].path}"
+        note = f"what could not be read is not in the backup: {unread[0].path}"
+        note += f" and {len(unread) - 1} more" if len(unread) > 1 else ""
         warnings.append(warning("unread", note, "mend their permissions and make another"))
     return Backup("created", target, len(cards), sum(cards), size, digest, len(counts), skipped, unread, warnings)
 
@@ -133,6 +134,9 @@ def _walk(settings, skipped, unread):
     root = settings.vault.path
 
     def note(error):
+        if error.filename == root:
+            hint = "check its permissions"
+            raise SetupError(f"cannot look into the vault {root}", error.strerror or "", hint)
         unread.append(vault.Skipped(_shown(os.path.relpath(error.filename, root)), error.strerror or ""))
 
     index = {os.path.realpath(settings.db.path + side) for side in ("", "-wal", "-shm", "-journal")}

@@ -19,6 +19,11 @@ Vault.__doc__ = """A vault looked through: its card files, the content hash of e
 
 _BATCH = 500  # cards whose postings are worked out at a time
 _NAMED = 10  # cards of one title that are named
+_CURES = {
+    "binary data, not text": "save it as text in UTF-8, or name it under `ignore` in config.json",
+    "cannot be opened": "check its permissions",
+    "cannot be read": "check the disk and its permissions",
+}
 _DELIBERATE = ("folder is on the ignore list", "file name is on the ignore list")
 
 
@@ -40,7 +45,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
             data, _ = vault.read_bytes(vault.file_path(root, scan.raw_names.get(path, path)), settings.max_card_bytes)
             text, remark = vault.decode(data)
         except CardError as error:
-            cure = error.hint or "save it as text in UTF-8, or add it to `ignore` in config.json"
+            cure = error.hint or _CURES.get(error.message.partition(":")[0], "put a text file there, or `ignore` it")
             found.append(finding("unreadable", WARNING, path, error.message, cure))
             continue
         digests[path] = content_hash(data)

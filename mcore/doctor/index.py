@@ -60,7 +60,7 @@ def _look(app, path, seen, update):
     with looking(path, WAIT_SECONDS) as store:
         if store is None:
             severity = WARNING if seen.files else NOTE
-            message = f"there is no index yet, and {len(seen.files)} card files" if seen.files else "no index yet"
+            message = f"there is no index yet of {counted(len(seen.files), 'card file')}"
             return 0, [finding("index-missing", severity, path, message, update)]
         faults = store.faults()
         if faults:
