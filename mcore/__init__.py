@@ -28,6 +28,7 @@ shells (one outside thing each)
     paths         flag > environment > config.json > default, and which one won
     vault         walk, read, atomically write card files; no SQL
     store         the SQLite file, every SQL statement; no card files
+    archive       the file of a backup: packed, and read with trust in nothing
     clients       the configuration files of MCP clients
 work (the rules)
     prepare       card files -> rows to store; many of them in helper processes
@@ -46,6 +47,7 @@ work (the rules)
     stats         totals and paths
     benchmark     a truth file measured, compared with a baseline, drafted
     connect       the command that starts this program; a client's change; the session hook
+    backup        vault, reading counts and settings into one archive, and back
     selftest      the search held against a plain scan of the files
     doctor        everything looked at, a cure named for each thing found
 wiring

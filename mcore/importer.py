@@ -558,7 +558,7 @@ def stale_builds(path):
     """Files beside an index that a killed build left (an hour without a write)."""
     folder, name = os.path.split(path)
     stale = []
-    for entry in os.listdir(folder) if os.path.isdir(folder) else ():
+    for entry in vault.names_in(folder):
         full = os.path.join(folder, entry)
         if re.fullmatch(re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?", entry):
             try:

@@ -100,12 +100,13 @@ def read_config(path):
         raise SetupError(f"cannot read {path}", error.strerror or str(error), "check its permissions") from None
     if len(data) > MAX_CONFIG_BYTES:
         raise SetupError(f"cannot use {path}", "it is larger than 1 MiB", "a settings file holds a few lines")
+    return check_config(path, data)
+
+
+def check_config(path, data):
+    """The bytes of a config.json as a dict of checked values; SetupError (about `path`) when they are not."""
     if not data.strip():
         return {}
-    return _checked_config(path, data)
-
-
-def _checked_config(path, data):
     import json
 
     def broken(line, reason):

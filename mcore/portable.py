@@ -34,6 +34,24 @@ def _name_faults(name):
         yield f"a name has over {MAX_NAME_BYTES} bytes"
 
 
+def unsafe(name):
+    """Why a name from an archive must not become a file below a folder, or "" when it may.
+
+    An absolute name, a way up, and an empty or overlong part are unsafe anywhere; `\\` and `:` are refused
+    by `path_faults` where they mean something.
+    """
+    if "\0" in name:
+        return "it holds a NUL character"
+    if name.startswith("/"):
+        return "it is absolute"
+    for part in name.split("/"):
+        if part in ("", ".", ".."):
+            return "it leads elsewhere"
+        if len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
+            return f"a part of it has over {MAX_NAME_BYTES} bytes"
+    return ""
+
+
 def collisions(rel_paths):
     """Groups of files or folders that macOS or Windows would take for one, each a sorted list of paths.
 

@@ -72,12 +72,11 @@ def prepare(file, max_bytes):
             stamp = stamp._replace(ctime_ns=0)  # differs from the file's, so that it is tried again
         return Prepared(file.rel_path, None, error.message, stamp)
     card = read_card(file.rel_path, text)
-    title = _storable(card.title)
     row = Row(
         None,
         file.rel_path,
         file.raw_name,
-        title,
+        _storable(card.title),
         _storable(card.kind),
         _storable(card.source),
         _encode([_storable(tag) for tag in card.tags]),
@@ -92,13 +91,16 @@ def prepare(file, max_bytes):
         remark,
         _second(now // 1_000_000_000),
         *(NO_LIFE if card.life is validity.PLAIN else _life_columns(card, stamp)),
-        # Of a forgotten card no word is in any index. Decoded text holds no lone surrogate.
-        _NO_WORDS if card.life.forgotten else columns(title, _storable(card.labels), card.body.replace("\0", " ")),
+        columns(*searched_texts(card)),
     )
     return Prepared(file.rel_path, row, "", stamp)
 
 
-_NO_WORDS = columns("", "", "")
+def searched_texts(card):
+    """(title, labels, body) of a Card as the full text gets them: nothing of a forgotten one."""
+    if card.life.forgotten:
+        return "", "", ""
+    return _storable(card.title), _storable(card.labels), card.body.replace("\0", " ")  # decoded: no lone surrogate
 
 
 def _life_columns(card, stamp):

@@ -26,7 +26,7 @@ find and a plain scan did; `seed` draws the same again.
 Recall = namedtuple("Recall", "script queries expected found recall")
 Miss = namedtuple("Miss", "script query path why")
 
-_Card = namedtuple("_Card", "path digest text")
+_Card = namedtuple("_Card", "file digest text")
 
 
 def selftest(app, seed=None, samples=SAMPLES):
@@ -45,9 +45,8 @@ def selftest(app, seed=None, samples=SAMPLES):
         expected = found = 0
         for query in queries:
             needle = plain(query)
-            wanted = {card.path for card in cards if needle in card.text and holds(card.text, needle)}
-            missed = _missed(app, script, query, wanted)
-            missed = [miss for miss in missed if _stands(app, miss.path, cards)]
+            wanted = {path for path, card in cards.items() if needle in card.text and holds(card.text, needle)}
+            missed = [miss for miss in _missed(app, script, query, wanted) if _stands(app, cards[miss.path])]
             expected += len(wanted)
             found += len(wanted) - len({miss.path for miss in missed})
             misses += missed
@@ -65,24 +64,25 @@ def _share(found, expected):
 
 
 def _read(app, rng, samples):
-    """(every card as a plain text, script -> the queries drawn); each file is read once.
+    """(path -> _Card with its plain text, script -> the queries drawn); each file is read once.
 
     Each place drawn has the same chance to be among the samples (reservoir sampling).
     """
     settings, store = app.settings, app.store
     names = store.real_names(store.ids().values())
-    cards, asked, drawn = [], {}, dict.fromkeys(SCRIPTS, 0)
+    cards, asked, drawn = {}, {}, dict.fromkeys(SCRIPTS, 0)
     paths = sorted(store.ids().items())
     for done, (path, id) in enumerate(paths):
         if app.progress:
             app.progress(done, len(paths))
+        file = vault.file_path(settings.vault.path, names[id])
         try:
-            data, _ = vault.read_bytes(vault.file_path(settings.vault.path, names[id]), settings.max_card_bytes)
+            data, _ = vault.read_bytes(file, settings.max_card_bytes)
             card = read_card(path, vault.decode(data)[0])
         except CardError:
             continue
         text = "\n".join((card.title, card.labels, without_payloads(card.body)))
-        cards.append(_Card(path, content_hash(data), plain(text)))
+        cards[path] = _Card(file, content_hash(data), plain(text))
         for piece in draw(text, rng.randrange):
             drawn[piece.script] += 1
             queries = asked.setdefault(piece.script, [])
@@ -113,11 +113,9 @@ def _missed(app, script, query, wanted):
     return []
 
 
-def _stands(app, path, cards):
+def _stands(app, card):
     """Whether a card's file still holds what was read: a miss may be an edit of this moment."""
-    card = next(card for card in cards if card.path == path)
     try:
-        data, _ = vault.read_bytes(vault.file_path(app.settings.vault.path, path), app.settings.max_card_bytes)
+        return content_hash(vault.read_bytes(card.file, app.settings.max_card_bytes)[0]) == card.digest
     except CardError:
         return False
-    return content_hash(data) == card.digest

@@ -6,13 +6,14 @@ told apart from damage. One Store belongs to one thread.
 
 import os
 import sqlite3
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 from contextlib import closing, contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.scope import GLOBAL
+from mcore.tokenize import columns
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
@@ -57,6 +58,7 @@ Known.__doc__ = """What the index says of one card's file; `name` is its real na
 
 _CARD_COLUMNS = ("doc", *Row._fields[:-1])
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
+_INSERT_TEXT = "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
@@ -220,10 +222,7 @@ class Store:
         """Adds cards. The one place where the full-text index grows."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
         rows = list(enumerate(rows, last + 1))
-        self.connection.executemany(
-            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)",
-            [(doc, *row.columns) for doc, row in rows],
-        )
+        self.connection.executemany(_INSERT_TEXT, [(doc, *row.columns) for doc, row in rows])
         self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
         self._unsettle(row.rel_path for _, row in rows)
 
@@ -586,6 +585,16 @@ class Store:
         self.query("SELECT count(*), sum(cnt) FROM temp.words")  # raises where a posting list cannot be read
         return found
 
+    def posting_sums(self):
+        """doc -> a sum over its postings, to be compared with `expected_sums` in the same process."""
+        self._open_vocabulary()
+        with guarded(self.path):
+            return _posting_sums(self.connection)
+
+    def docs(self):
+        """rel_path -> its row in cards_fts."""
+        return dict(self.query("SELECT rel_path, doc FROM cards"))
+
     def every_count(self):
         """Every (rel_path, read_count, last_read_at)."""
         return self.query("SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY rel_path")
@@ -766,6 +775,25 @@ def _detail(rows):
         return None
     *head, size, mtime_ns, ctime_ns, inode, remark = rows[0]
     return Detail(*head, Stamp(size, mtime_ns, ctime_ns, inode), remark)
+
+
+def expected_sums(cards):
+    """doc -> the sum over the postings that the index should have for it; `cards` are
+    (doc, title, labels, body)."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("BEGIN")
+        connection.executemany(_INSERT_TEXT, ((doc, *columns(*texts)) for doc, *texts in cards))
+        connection.execute("COMMIT")
+        connection.execute("CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, cards_fts, instance)")
+        return _posting_sums(connection)
+
+
+def _posting_sums(connection):
+    sums = defaultdict(int)
+    for doc, term, col, offset in connection.execute("SELECT doc, term, col, offset FROM temp.places"):
+        sums[doc] += hash((term, col, offset))
+    return sums
 
 
 # ---- opening -------------------------------------------------------------------------------------

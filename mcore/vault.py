@@ -441,9 +441,9 @@ def ensure_folder(root, folder):
     Raises SetupError when the folder cannot be made or leads out of the vault through a link.
     """
     try:
-        _make_folder(root)
+        make_folder(root)
         path = os.path.join(root, folder)
-        _make_folder(path)
+        make_folder(path)
     except OSError as error:
         raise SetupError(
             f"cannot make the folder {os.path.join(root, folder)}",
@@ -456,13 +456,13 @@ def ensure_folder(root, folder):
     return path
 
 
-def _make_folder(path):
+def make_folder(path):
     """Makes a folder and its parents, each synced into the one above."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
     if parent != path:
-        _make_folder(parent)
+        make_folder(parent)
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -542,7 +542,7 @@ def publish(folder, name, data):
     target = os.path.join(folder, name)
     try:
         _write_synced(temp, data)
-        if not _claim(temp, target):
+        if not claim(temp, target):
             return False
     finally:
         try:
@@ -588,8 +588,8 @@ def erase(path):
     sync_folder(os.path.dirname(path))
 
 
-def _claim(temp, target):
-    """Gives a finished file its name unless the name is taken."""
+def claim(temp, target):
+    """Gives a finished file its name and returns True, or False when the name is taken."""
     try:
         if os.name == "nt":
             os.rename(temp, target)
@@ -622,10 +622,7 @@ def clear_stale_temps(folder, now):
 
 def stale_temps(folder, now):
     """The paths of temporary files in a folder that a killed capture left: ours by name, over an hour old."""
-    try:
-        names = [n for n in os.listdir(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
-    except OSError:
-        return []
+    names = [n for n in names_in(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
     stale = []
     for path in (os.path.join(folder, name) for name in names):
         try:
@@ -634,3 +631,11 @@ def stale_temps(folder, now):
         except OSError:
             continue
     return stale
+
+
+def names_in(folder):
+    """The names in a folder, sorted; none when it is not there or cannot be looked into."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

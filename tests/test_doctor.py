@@ -11,6 +11,8 @@ import pytest
 from test_promises import state
 
 from mcore.doctor import examine
+from mcore.doctor.cards import check_vault
+from mcore.doctor.index import check_index
 
 POSIX = os.name == "posix"
 TOKEN = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
@@ -200,6 +202,33 @@ def test_an_index_that_lost_a_row_of_its_full_text_is_damaged(app):
     assert seen(examine(app)) == [("index-damaged", "error", app.db_path, None)]
 
 
+def test_a_word_of_the_index_that_no_file_has_is_found(app, memory):
+    """One flipped bit inside the full text: SQLite sees nothing wrong, and the search loses a word."""
+    with open(app.db_path, "r+b") as handle:
+        at = handle.read().index(b"zebra") + 4
+        handle.seek(at)
+        handle.write(b"b")
+    assert memory("search", "zebra", "--no-sync").code == 2
+    report = examine(app)
+    assert seen(report) == [("index-differs", "warning", app.db_path, None)]
+    assert "03-Knowledge/a.md" in report.findings[0].message
+    assert examine(app, fix=True).status == "healthy" and memory("search", "zebra").code == 0
+
+
+def test_the_words_of_many_cards_and_of_changed_ones_agree(app, write_note):
+    for number in range(600):
+        write_note(
+            f"many/{number}.md", f"---\ntitle: t {number}\ntags: [x{number % 7}]\n---\n正文 getName_{number} 🦀\0 b"
+        )
+    app.indexer.index(app.store)
+    for number in range(30):
+        write_note(f"many/{number}.md", f"changed {number}")
+    app.indexer.index(app.store)
+    assert app.store.dead_rows()
+    app.close()
+    assert not seen(examine(app), "index-differs", "stale")
+
+
 @pytest.mark.skipif(not POSIX, reason="modes of POSIX")
 def test_what_others_may_read_is_named_with_the_command(app, tmp_path):
     os.chmod(tmp_path / "home", 0o755)
@@ -288,6 +317,24 @@ def test_fix_removes_old_left_overs_of_ours_alone(app, write_note, tmp_path):
     report = examine(app, fix=True)
     assert (report.status, len(report.fixed)) == ("healthy", 2)
     assert [os.path.exists(path) for path in (ours, young, theirs, build)] == [False, True, True, False]
+
+
+def test_what_a_killed_restore_left_is_named_and_left_to_its_owner(app, tmp_path):
+    left = tmp_path / "home.restore-123-00112233"
+    (left / "vault").mkdir(parents=True)
+    (tmp_path / "home.restore-mine").mkdir()
+    assert seen(examine(app)) == []
+    os.utime(left, (1, 1))
+    assert seen(examine(app, fix=True)) == [("stale-restore", "warning", str(left), None)]
+    assert (left / "vault").is_dir()
+
+
+def test_a_card_captured_while_the_doctor_looks_is_no_finding(app, write_note, tmp_path):
+    before = check_vault(app.settings)
+    write_note("meanwhile.md", "a card of this moment")
+    app.indexer.index(app.store)
+    app.close()
+    assert check_index(app, before)[1:] == (3, [])
 
 
 def test_fix_builds_nothing_while_the_vault_is_away(app, tmp_path):

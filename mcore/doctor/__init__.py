@@ -5,6 +5,7 @@ A card file is never touched, whatever is asked for: what is wrong with it is it
 """
 
 import os
+import sys
 import time
 from collections import Counter, namedtuple
 
@@ -12,7 +13,7 @@ from mcore import vault
 from mcore.doctor.cards import check_vault
 from mcore.doctor.findings import SEVERITIES
 from mcore.doctor.index import check_index
-from mcore.doctor.machine import check_clients, check_config, check_permissions, check_sqlite
+from mcore.doctor.machine import check_clients, check_config, check_left_overs, check_permissions, check_sqlite
 from mcore.errors import McoreError, warning
 
 Report = namedtuple("Report", "status findings counts machine fixed warnings")
@@ -23,25 +24,27 @@ first. `counts` has the number of files, of cards in the index, and of findings 
 says what `--fix` did.
 """
 
-_REBUILT = {"index-damaged", "index-missing"}
+SMALL_VAULT = 2000  # cards; to compare the words of 10,000 costs four times as much as all the rest
+_REBUILT = {"index-damaged", "index-missing", "index-differs"}
 _INDEXED = {"not-indexed", "stale", "not-in-vault"}
 
 
-def examine(app, fix=False):
-    """The Report. With `fix` the index and left-over temporary files are mended first."""
-    report = _look(app)
+def examine(app, fix=False, deep=False):
+    """The Report. With `fix` the index and left-over temporary files are mended first; with `deep` every word of
+    a large index too is compared with the files."""
+    report = _look(app, deep)
     if not fix:
         return report
     fixed, warnings = _mend(app, report.findings)
-    return _look(app)._replace(fixed=fixed, warnings=warnings)
+    return _look(app, deep)._replace(fixed=fixed, warnings=warnings)
 
 
-def _look(app):
+def _look(app, deep):
     found, trusted = check_config(app)
     settings = app.settings
     machine, more = check_sqlite()
     found += more
-    seen = check_vault(settings, app.progress)
+    seen = check_vault(settings, app.progress, machine.fts5 and (sys.maxsize if deep else SMALL_VAULT))
     # Without its config.json nothing says where this machine's vault is.
     found += [each for each in seen.findings if trusted or each.slug != "no-vault"]
     db_path, cards = settings.db.path, 0
@@ -49,6 +52,7 @@ def _look(app):
         db_path, cards, more = check_index(app, seen)
         found += [each for each in more if trusted or each.slug != "index-missing"]
     found += check_permissions(settings, db_path)
+    found += check_left_overs(settings)
     found += check_clients(app) if trusted else []
     found.sort(key=lambda each: (SEVERITIES.index(each.severity), each.slug, each.where, each.line or 0))
     severities = Counter(each.severity for each in found)

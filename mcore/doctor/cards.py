@@ -9,26 +9,35 @@ from mcore.card import GENERIC_STEMS, KIND_FOLDERS, content_hash, name_key, os_s
 from mcore.cardfile import read_card
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error, line_in
 from mcore.errors import CardError, SetupError
+from mcore.prepare import searched_texts
 from mcore.render import counted
+from mcore.store import expected_sums
 
-Vault = namedtuple("Vault", "files digests findings")
+Vault = namedtuple("Vault", "files digests sums findings")
 Vault.__doc__ = """A vault looked through: its card files, the content hash of every one that could be read as a card
-(rel_path -> bytes), and what was found."""
+(rel_path -> bytes), the sum over the postings it should have in the index, and what was found."""
 
+_BATCH = 500  # cards whose postings are worked out at a time
 _NAMED = 10  # cards of one title that are named
+_CURES = {
+    "binary data, not text": "save it as text in UTF-8, or name it under `ignore` in config.json",
+    "cannot be opened": "check its permissions",
+    "cannot be read": "check the disk and its permissions",
+}
 _DELIBERATE = ("folder is on the ignore list", "file name is on the ignore list")
 
 
-def check_vault(settings, progress=None):
-    """The Vault at the place in force; a missing one has no files."""
+def check_vault(settings, progress=None, sums_up_to=0):
+    """The Vault at the place in force; a missing one has no files. One with more than `sums_up_to` cards
+    has no sums."""
     root = settings.vault.path
     try:
         if not vault.is_scannable(root):
-            return Vault({}, {}, [_missing(settings)])
+            return Vault({}, {}, {}, [_missing(settings)])
         scan = vault.scan(root, settings.ignore)
     except SetupError as error:
-        return Vault({}, {}, [from_error("vault", ERROR, root, error)])
-    found, digests, titles = [], {}, {}
+        return Vault({}, {}, {}, [from_error("vault", ERROR, root, error)])
+    found, digests, sums, titles, texts = [], {}, {}, {}, []
     for done, path in enumerate(sorted(scan.files)):
         if progress:
             progress(done, len(scan.files))
@@ -36,7 +45,7 @@ def check_vault(settings, progress=None):
             data, _ = vault.read_bytes(vault.file_path(root, scan.raw_names.get(path, path)), settings.max_card_bytes)
             text, remark = vault.decode(data)
         except CardError as error:
-            cure = error.hint or "save it as text in UTF-8, or add it to `ignore` in config.json"
+            cure = error.hint or _CURES.get(error.message.partition(":")[0], "put a text file there, or `ignore` it")
             found.append(finding("unreadable", WARNING, path, error.message, cure))
             continue
         digests[path] = content_hash(data)
@@ -45,11 +54,23 @@ def check_vault(settings, progress=None):
         if remark:
             found.append(finding("not-utf8", WARNING, path, remark, "save it as UTF-8", line_in(remark)))
         found += _of_card(path, text, card)
+        if len(scan.files) <= sums_up_to:
+            texts.append((path, searched_texts(card)))
+        if len(texts) == _BATCH:
+            sums.update(_sums(texts))
+            texts.clear()
+    sums.update(_sums(texts))
     found += _left_out(scan)
     found += _names(scan)
     found += _duplicates(titles)
     found += _stale_temps(root, scan.files)
-    return Vault(scan.files, digests, found)
+    return Vault(scan.files, digests, sums, found)
+
+
+def _sums(texts):
+    """rel_path -> the sum over its postings."""
+    by_number = expected_sums((number, *parts) for number, (_, parts) in enumerate(texts, 1))
+    return {path: by_number.get(number, 0) for number, (path, _) in enumerate(texts, 1)}
 
 
 def _missing(settings):

@@ -8,6 +8,7 @@ from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreN
 from mcore.importer import stale_builds
 from mcore.render import counted
 from mcore.store import looking
+from mcore.vault import is_walked, names_in
 
 WAIT_SECONDS = 2.0
 
@@ -59,7 +60,7 @@ def _look(app, path, seen, update):
     with looking(path, WAIT_SECONDS) as store:
         if store is None:
             severity = WARNING if seen.files else NOTE
-            message = f"there is no index yet, and {len(seen.files)} card files" if seen.files else "no index yet"
+            message = f"there is no index yet of {counted(len(seen.files), 'card file')}"
             return 0, [finding("index-missing", severity, path, message, update)]
         faults = store.faults()
         if faults:
@@ -68,11 +69,13 @@ def _look(app, path, seen, update):
         if owner not in (None, app.real_vault()) and app.settings.db.origin != "default":
             cure = f"choose another file with --db, or take it over: {rebuild}"
             return store.total(), [finding("index-other-vault", ERROR, path, f"it was made for {owner}", cure)]
-        return store.total(), _compared(store, path, seen, app.settings.vault.path, update)
+        found = _compared(store, path, seen, app.settings, update)
+        return store.total(), found + (_postings(store, path, seen, rebuild) if seen.sums else [])
 
 
-def _compared(store, path, seen, root, update):
+def _compared(store, path, seen, settings, update):
     """Findings on cards that are not in the index, and the reverse."""
+    root = settings.vault.path
     indexed = store.hashes(store.paths())
     unreadable = store.known_unreadable()
     if indexed and not seen.files and not os.path.isdir(root):
@@ -86,7 +89,8 @@ def _compared(store, path, seen, root, update):
         elif indexed[card][1] != digest:
             found.append(finding("stale", WARNING, card, "it has changed since it was indexed", update))
     for card in indexed:
-        if card not in seen.files:
+        # A card may have been captured since the files were looked at.
+        if card not in seen.files and not is_walked(root, card, settings.ignore):
             found.append(finding("not-in-vault", WARNING, card, "the index has it, and there is no such file", update))
     for card in unreadable:
         if card in seen.digests and card not in indexed:
@@ -94,9 +98,23 @@ def _compared(store, path, seen, root, update):
     return found
 
 
+def _postings(store, path, seen, rebuild):
+    """A finding when the full text has other words of a card than its file: SQLite itself would not notice."""
+    docs, sums, indexed = store.docs(), store.posting_sums(), store.hashes(seen.digests)
+    differs = [
+        card
+        for card, (_, digest) in indexed.items()
+        if digest == seen.digests[card] and sums.get(docs[card], 0) != seen.sums[card]
+    ]
+    if not differs:
+        return []
+    message = f"the full text has other words than the file of {counted(len(differs), 'card')}, such as {differs[0]}"
+    return [finding("index-differs", WARNING, path, f"{message}: damage, or another version made it", rebuild)]
+
+
 def _set_aside(path):
     folder, name = os.path.split(path)
-    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+    for entry in names_in(folder):
         if entry.startswith(name + ".damaged") and not entry.endswith(("-wal", "-shm", "-journal")):
             message = "a damaged index that a rebuild set aside; nothing uses it"
             yield finding("set-aside", NOTE, os.path.join(folder, entry), message, "remove it when you like")

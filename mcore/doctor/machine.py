@@ -3,8 +3,10 @@
 import os
 import stat
 import sys
+import time
 from collections import namedtuple
 
+from mcore.backup import left_overs
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError
 
@@ -67,6 +69,13 @@ def check_permissions(settings, db_path):
         yield finding("permissions", WARNING, root, message, f"chmod o-w {_quoted(root)}")
     if mode is not None and not os.access(root, os.W_OK | os.X_OK):
         yield finding("vault-read-only", WARNING, root, "no card can be captured into it", "give yourself write access")
+
+
+def check_left_overs(settings):
+    """Findings of what a killed restore left beside its place."""
+    for path in left_overs(settings, time.time()):
+        message = "left by a restore that was killed; what it holds is in the archive"
+        yield finding("stale-restore", WARNING, path, message, f"rm -r {_quoted(path)}")
 
 
 def _mode(path):

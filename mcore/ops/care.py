@@ -1,8 +1,8 @@
-"""Operations that keep memory safe: doctor, selftest. Command line only."""
+"""Operations that keep memory safe: doctor, selftest, backup, restore. Command line only."""
 
 from itertools import groupby
 
-from mcore.errors import EXIT_NOTHING, EXIT_OK, EXIT_SETUP
+from mcore.errors import EXIT_CONFLICT, EXIT_NOTHING, EXIT_OK, EXIT_SETUP
 from mcore.operation import Operation, param
 from mcore.render import counted, in_line, note_lines
 
@@ -13,7 +13,7 @@ _DOCTOR_EXIT = {"healthy": EXIT_OK, "findings": EXIT_NOTHING, "broken": EXIT_SET
 def _doctor(app, args):
     from mcore.doctor import examine
 
-    return examine(app, args["fix"])
+    return examine(app, args["fix"], args["deep"])
 
 
 def _doctor_text(report):
@@ -42,6 +42,7 @@ DOCTOR = Operation(
     description="",
     params=(
         param("fix", "boolean", "mend what is derived (index, left-over temporary files); never a card", default=False),
+        param("deep", "boolean", "compare every word of a large index too with the files", default=False),
     ),
     run=_doctor,
     text=_doctor_text,
@@ -91,4 +92,97 @@ SELFTEST = Operation(
     destructive=False,
     idempotent=True,
     output={},
+)
+
+
+def _backup(app, args):
+    from mcore.backup import backup
+
+    return backup(app, args["file"])
+
+
+def _backup_text(result):
+    if result.status == "conflict":
+        return in_line(f"conflict: {result.path} exists and stays as it is; choose another name")
+    lines = [
+        f"created: {result.path}  {counted(result.archive_bytes, 'byte')}, read back and compared",
+        f"{counted(result.files, 'file')} of the vault ({counted(result.bytes, 'byte')}), "
+        f"reading counts of {counted(result.reading_counts, 'card')}, settings",
+        f"sha256 {result.sha256}",
+    ]
+    for what, entries in (("not in it", result.skipped), ("UNREAD", result.unread)):
+        lines += [f"{what}: {entry.path} ({entry.reason})" for entry in entries[:_SHOWN]]
+        if len(entries) > _SHOWN:
+            lines.append(f"{what}: {len(entries) - _SHOWN} more")
+    return "\n".join([*map(in_line, lines), *note_lines(result.warnings)])
+
+
+def _backup_exit(result):
+    if result.status == "conflict":
+        return EXIT_CONFLICT
+    return EXIT_NOTHING if result.unread else EXIT_OK
+
+
+BACKUP = Operation(
+    name="backup",
+    tool=None,
+    title="Back up",
+    summary="one archive of vault, reading counts and settings, read back and compared",
+    description="",
+    params=(param("file", help="the archive to make (.tar.gz); one that exists is never replaced", required=True,
+                  positional=True),),
+    run=_backup,
+    text=_backup_text,
+    exit_code=_backup_exit,
+    read_only=False,
+    destructive=False,
+    idempotent=False,
+    output={},
+)  # fmt: skip
+
+
+def _restore(app, args):
+    from mcore.backup import restore
+
+    return restore(app, args["file"])
+
+
+def _restore_text(result):
+    lines = [
+        f"restored: {counted(result.files, 'file')} ({counted(result.bytes, 'byte')}) into {result.vault}",
+        f"data root {result.home}: reading counts of {counted(result.reading_counts, 'card')}, "
+        f"{counted(result.cards, 'card')} in the index",
+    ]
+    return "\n".join([*map(in_line, lines), *note_lines(result.warnings)])
+
+
+def _is_archive(words):
+    """Whether the words after `memory restore` name an archive rather than a card."""
+    import os
+
+    from mcore.card import CARD_SUFFIXES
+
+    names = [word for word in words if not word.startswith("-")]
+    return any(
+        name.casefold().endswith((".tar.gz", ".tgz")) or os.path.isfile(name) and not name.endswith(CARD_SUFFIXES)
+        for name in names
+        if not name.isdecimal()
+    )
+
+
+RESTORE_BACKUP = Operation(
+    name="restore",
+    tool=None,
+    title="Restore a backup",
+    summary="put a backup into an empty data root; everything is checked first",
+    description="",
+    params=(param("file", help="an archive that memory backup made", required=True, positional=True),),
+    run=_restore,
+    text=_restore_text,
+    exit_code=lambda result: EXIT_OK,
+    read_only=False,
+    destructive=False,
+    idempotent=False,
+    output={},
+    claims=_is_archive,
 )
