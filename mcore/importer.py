@@ -177,6 +177,8 @@ class Indexer:
             report = self._rebuild_into(store, scan, started)
             _set_aside(db_path)
             os.replace(beside, db_path)
+        except OSError as error:
+            raise _no_room_beside(db_path, error) from None
         finally:
             _unlink_index(beside)
         return report
@@ -228,18 +230,17 @@ class Indexer:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             handle = os.name != "nt" and open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600))
         except OSError as error:
-            raise SetupError(
-                f"cannot write beside the index {db_path}",
-                error.strerror or str(error),
-                "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
-            ) from None
+            raise _no_room_beside(db_path, error) from None
         if not handle:
             yield
             return
         import fcntl
 
         with handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            except OSError:
+                pass  # a network file system without locks: two rebuilds at once cost time, and nothing else
             yield
 
     def _build_apart(self, store, scan):
@@ -574,7 +575,11 @@ def _moves(old_paths, ids):
 def _clear_stale_builds(path):
     """Removes what builds left that were killed (an hour without a write)."""
     folder, name = os.path.split(path)
-    for entry in os.listdir(folder):
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return
+    for entry in entries:
         full = os.path.join(folder, entry)
         if re.fullmatch(re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?", entry):
             try:
@@ -582,6 +587,15 @@ def _clear_stale_builds(path):
                     os.unlink(full)
             except OSError:
                 continue
+
+
+def _no_room_beside(path, error):
+    """The SetupError for an OSError that came when files were made or moved beside an index."""
+    return SetupError(
+        f"cannot write beside the index {path}",
+        error.strerror or str(error),
+        "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
+    )
 
 
 def _set_aside(path):
@@ -606,5 +620,5 @@ def _unlink_index(path):
     for side in ("", "-wal", "-shm", "-journal"):
         try:
             os.unlink(path + side)
-        except FileNotFoundError:
-            pass
+        except OSError:
+            continue

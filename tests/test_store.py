@@ -10,7 +10,7 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
-from mcore.store import Row, is_sane_id, open_store, salvage
+from mcore.store import Row, Store, is_sane_id, open_store, salvage
 
 POSIX = os.name == "posix"
 
@@ -290,6 +290,29 @@ def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
         with pytest.raises(StoreDamaged):
             store.take_over(str(tmp_path / "bad.db"))
         assert store.paths() == ["a.md"] and len(store.match('"body"', 5)) == 1
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_a_statement_that_fails_around_a_transaction_leaves_none_open(path, at):
+    """bench/faults/failing_calls.py: a PRAGMA that failed right after BEGIN did, and the next command met it."""
+    filled(path).close()
+    left = []
+
+    class Failing(sqlite3.Connection):
+        def execute(self, *arguments):
+            if left and not left.pop():
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(*arguments)
+
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Failing)) as connection:
+        store = Store(connection, path)
+        left[:] = [False, *[True] * (at - 1)]
+        with pytest.raises(StoreError), store.writing():
+            pass
+        with store.writing():
+            store.count_read("a.md", "now")
+        with store.reading():
+            assert store.read_counts(1)[:2] == (1, 1)
 
 
 # ---- what a damaged index still gives ------------------------------------------------------------

@@ -229,6 +229,13 @@ def answer_of(ended):
         return None
 
 
+def damage_schema(path):
+    """Makes an index useless while its tables can still be read: its version is that of another program."""
+    with open(path, "r+b") as handle:
+        handle.seek(60)  # user_version, in the header of SQLite's file format
+        handle.write((1 << 20).to_bytes(4, "big"))
+
+
 def faults_of_index(path):
     """What is wrong inside an index: its pages, its full text, cards without full text."""
     with closing(sqlite3.connect(path)) as connection:
