@@ -16,6 +16,8 @@ SMALL = {
     "hostile_vaults": "--seeds 9 --cards 60",
     "kills": "--captures 4 --served 4 --rebuilds 2 --repairs 3",
     "random_edits": "--sequences 1 --edits 12",
+    "rebuild_searches": "--searches 60 --cards 60",
+    "writers": "--processes 3 --titles 3 --rounds 1 --servers 1 --seconds 1 --limit 60 --below .",
 }
 
 
@@ -23,6 +25,7 @@ SMALL = {
 @pytest.mark.parametrize("program", SMALL)
 def test_nothing_is_lost(program, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     assert importlib.import_module(program).main(SMALL[program].split()) == 0
 
 

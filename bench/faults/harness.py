@@ -82,7 +82,7 @@ class Place:
 
     def __init__(self, below=None):
         """`below` is the folder to be made in (another file system); by default that of temporary files."""
-        self.folder = tempfile.mkdtemp(prefix="faults-", dir=below)
+        self.folder = os.path.abspath(tempfile.mkdtemp(prefix="faults-", dir=below))
         self.home = os.path.join(self.folder, "home")
         self.vault = os.path.join(self.home, "vault")
         self.db = os.path.join(self.home, "memory.db")
