@@ -269,7 +269,7 @@ class Indexer:
                 built.end_bulk_mode()
                 after = built.ids()
             moves = _moves({id: path for path, id in before.items()}, after)
-            self._keep_late(store, store.take_over(temp_path))
+            store.take_over(temp_path, self._late_rows)
             if moves:
                 with store.writing():
                     store.move_stats(moves)
@@ -296,15 +296,11 @@ class Indexer:
                 store.start_ids_after(last + new)
         return last
 
-    def _keep_late(self, store, left):
-        """Puts back, with their ids, the cards that others indexed after the build had looked."""
-        late = {path: id for path, id in left if vault.is_walked(self.root, path, self.settings.ignore)}
-        if late:
-            with store.writing():
-                for path in late.keys() - store.hashes(late).keys():
-                    row = self._prepare(path, None).row
-                    if row:
-                        store.insert([row._replace(id=late[path])])
+    def _late_rows(self, left):
+        """The rows, with their ids, of cards that others indexed after the build had looked."""
+        late = [(path, id) for path, id in left.items() if vault.is_walked(self.root, path, self.settings.ignore)]
+        prepared = [(self._prepare(path, None).row, id) for path, id in late]
+        return [row._replace(id=id) for row, id in prepared if row]
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""

@@ -400,18 +400,19 @@ class Store:
         with guarded(self.path):
             self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', 1048576)")
 
-    def take_over(self, other_path):
+    def take_over(self, other_path, late_rows):
         """Replaces every derived table by the one of another index, in one transaction.
 
         Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again. Returns (rel_path, id) of the
-        cards that the other index lacks.
+        copied as they are, which is far quicker than indexing again. `late_rows` is given rel_path -> id
+        of the cards that the other index lacks, and returns the rows to add for them: there must be no
+        moment at which a card that another process has just indexed is not there.
         """
         with guarded(self.path):
             self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
             try:
                 with self.writing():
-                    last, left = self.last_id(), self.query(_LEFT)
+                    last, left = self.last_id(), dict(self.query(_LEFT))
                     for table in schema.TABLES[:-1]:
                         self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
                     _create_derived(self.connection)
@@ -424,7 +425,11 @@ class Store:
                         )
                     built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
                     self.start_ids_after(max(last, built_last or 0))
-                return left
+                    late = late_rows(left) if left else ()
+                    if late:
+                        for statement in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
+                            self.connection.execute(statement)  # FTS5 forgets what it knew of the empty tables
+                        self.insert(late)
             finally:
                 self.connection.execute("DETACH DATABASE built")
 

@@ -15,6 +15,7 @@ SMALL = {
     "failing_calls": "--commands capture,repair --errors EIO,killed --every 29",
     "hostile_vaults": "--seeds 9 --cards 60",
     "kills": "--captures 4 --served 4 --rebuilds 2 --repairs 3",
+    "power_loss": "--captures 5",
     "random_edits": "--sequences 1 --edits 12",
     "rebuild_searches": "--searches 60 --cards 60",
     "writers": "--processes 3 --titles 3 --rounds 1 --servers 1 --seconds 1 --limit 60 --below .",

@@ -124,7 +124,7 @@ def _run(place, argv, calls, stdin, stdout, stderr, report):
     os.environ.update(place.environment)
     for descriptor, name, flags in ((0, stdin, os.O_RDONLY), (1, stdout, os.O_WRONLY), (2, stderr, os.O_WRONLY)):
         os.dup2(os.open(name, flags | os.O_CREAT, 0o600), descriptor)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
+    sys.stdin, sys.stdout, sys.stderr = (open(fd, mode, closefd=False) for fd, mode in ((0, "r"), (1, "w"), (2, "w")))
     from mcore.cli import main
 
     kept = {"report": os.open(report, os.O_WRONLY | os.O_CREAT, 0o600), "write": os.write}
