@@ -13,6 +13,7 @@ sys.path.insert(0, FOLDER)
 SMALL = {
     "damage": "--seeds 6 --notes 12",
     "failing_calls": "--commands capture,repair --errors EIO,killed --every 29",
+    "fuzz": "--cards 150 --queries 100 --lines 60 --configs 100 --slow 30",
     "hostile_vaults": "--seeds 9 --cards 60",
     "kills": "--captures 4 --served 4 --rebuilds 2 --repairs 3",
     "power_loss": "--captures 5",

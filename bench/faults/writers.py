@@ -6,8 +6,9 @@
 First every process captures every title with a text of its own, and one title with a text that is the same
 everywhere: no card may be lost, doubled or overwritten. Then servers and a command line capture, search and
 rebuild for so many seconds: no error may be shown, no card that was told to be created may be missing from an
-answer, the index must be whole at the end, and 99 of 100 calls must take less than `--limit` seconds. Both
-parts run below the folder of temporary files and, where there is one, in memory (/dev/shm). Status 1 on a loss.
+answer, the index must be whole at the end, and 99 of 100 captures and searches must take less than `--limit`
+seconds. Both parts run below the folder of temporary files and, where there is one, in memory (/dev/shm). Status 1
+when one is lost.
 """
 
 import json
@@ -109,7 +110,7 @@ class Mixed:
         for worker in workers:
             worker.join()
         self.tally.trial(f"{self.label}, the index at the end", faults_of_index(self.place.db))
-        return sorted(self.waits)[len(self.waits) * 99 // 100]
+        return sorted(self.waits)[len(self.waits) * 99 // 100] if self.waits else 0.0
 
     def serve(self, seed):
         rng, server = random.Random(seed), Server(self.place)
@@ -161,14 +162,17 @@ class Mixed:
 
     def note(self, what, faults, seconds):
         with self.lock:
-            self.waits.append(seconds)
+            if what != "rebuild":
+                self.waits.append(seconds)
             self.tally.trial(f"{self.label}, {what}", faults)
 
 
 def main(argv=None):
     options = parser(__doc__.splitlines()[0], processes=64, titles=100, rounds=10, servers=4, seconds=600)
     options.add_argument("--below", action="append", help="a folder to work in; may be given several times")
-    options.add_argument("--limit", type=float, default=2.0, metavar="SECONDS", help="for 99 of 100 calls")
+    options.add_argument(
+        "--limit", type=float, default=2.0, metavar="SECONDS", help="for 99 of 100 captures and searches"
+    )
     options = options.parse_args(argv)
     folders = options.below or [tempfile.gettempdir(), *([IN_MEMORY] if os.path.isdir(IN_MEMORY) else [])]
     in_all = Tally()
@@ -181,8 +185,8 @@ def main(argv=None):
         mixed = Tally(f"everything at once below {folder}")
         with Place(folder) as place:
             most = Mixed(place, mixed, options.seconds, folder).run(options.servers)
-        mixed.trial("waiting", [f"one call in 100 took over {most:.2f} s"] if most > options.limit else [])
-        mixed.end(f"; 99 of 100 calls took up to {most:.2f} s")
+        mixed.trial("waiting", [f"one capture or search in 100 took over {most:.2f} s"] if most > options.limit else [])
+        mixed.end(f"; 99 of 100 captures and searches took up to {most:.2f} s")
         in_all.add(titles)
         in_all.add(mixed)
     return in_all.end()
