@@ -161,8 +161,11 @@ class App:
 
     def _may_use(self, path):
         """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
-        if not os.path.isfile(path) or not os.path.getsize(path):
-            return True
+        try:
+            if not os.path.isfile(path) or not os.path.getsize(path):
+                return True
+        except OSError:
+            return True  # opening it will tell what is wrong
         from mcore.errors import StoreError
         from mcore.store import BUSY_SECONDS, looking
 

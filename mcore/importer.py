@@ -198,6 +198,8 @@ class Indexer:
             report = self._rebuild_into(store, scan, started)
             _set_aside(db_path)
             os.replace(beside, db_path)
+        except OSError as error:
+            raise _no_room_beside(db_path, error) from None
         finally:
             _unlink_index(beside)
         return report
@@ -246,18 +248,17 @@ class Indexer:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             handle = os.name != "nt" and open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600))
         except OSError as error:
-            raise SetupError(
-                f"cannot write beside the index {db_path}",
-                error.strerror or str(error),
-                "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
-            ) from None
+            raise _no_room_beside(db_path, error) from None
         if not handle:
             yield
             return
         import fcntl
 
         with handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            except OSError:
+                pass  # a network file system without locks: two rebuilds at once cost time, and nothing else
             yield
 
     def _build_apart(self, store, scan):
@@ -277,8 +278,10 @@ class Indexer:
                             self._load(built, batch, ids)
                     _derive_closings(built)
                 built.end_bulk_mode()
-            taken = store.take_over(temp_path)
-            late = self._keep_late(store, taken.lacking)
+            taken = store.take_over(temp_path, self._late_rows)
+            if taken.late:
+                with store.writing():
+                    _derive_closings(store)
             if taken.moves:
                 with store.writing():
                     store.move_stats(taken.moves)
@@ -288,7 +291,7 @@ class Indexer:
             "added": taken.total - taken.kept,
             "updated": taken.updated,
             "moved": len(taken.moves),
-            "removed": taken.gone - late,
+            "removed": taken.gone - taken.late,
             "unchanged": taken.kept - len(taken.moves) - taken.updated,
         }
 
@@ -311,16 +314,11 @@ class Indexer:
                 store.start_ids_after(last + new)
         return last
 
-    def _keep_late(self, store, lacking):
-        """Puts back, with their ids, the cards that others indexed after the build had looked; how many."""
-        late = {path: id for path, id in lacking if vault.is_walked(self.root, path, self.settings.ignore)}
-        if not late:
-            return 0
-        with store.writing():
-            rows = [self._prepare(path, None).row for path in late.keys() - store.hashes(late).keys()]
-            store.insert([row._replace(id=late[row.rel_path]) for row in rows if row])
-            _derive_closings(store)
-        return len(late)
+    def _late_rows(self, lacking):
+        """The rows, with their ids, of cards that others indexed after the build had looked."""
+        late = [(path, id) for path, id in lacking if vault.is_walked(self.root, path, self.settings.ignore)]
+        prepared = [(self._prepare(path, None).row, id) for path, id in late]
+        return [row._replace(id=id) for row, id in prepared if row]
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
@@ -569,6 +567,15 @@ def stale_builds(path):
     return stale
 
 
+def _no_room_beside(path, error):
+    """The SetupError for an OSError that came when files were made or moved beside an index."""
+    return SetupError(
+        f"cannot write beside the index {path}",
+        error.strerror or str(error),
+        "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
+    )
+
+
 def _set_aside(path):
     """Moves a damaged index to a free name beside it; the file itself keeps its name too until another takes it."""
     aside, number = f"{path}.damaged", 1
@@ -591,5 +598,5 @@ def _unlink_index(path):
     for side in ("", "-wal", "-shm", "-journal"):
         try:
             os.unlink(path + side)
-        except FileNotFoundError:
-            pass
+        except OSError:
+            continue

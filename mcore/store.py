@@ -73,10 +73,11 @@ _MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_pat
 _UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
 _GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
 
-Taken = namedtuple("Taken", "lacking moves kept updated gone total")
+Taken = namedtuple("Taken", "lacking moves kept updated gone total late", defaults=(0,))
 Taken.__doc__ = """What came of a takeover: `lacking` (rel_path, id) of the cards that the new index has neither
 under their path nor their id, `moves` old rel_path -> new; counts of cards: `kept` their id, `updated`
-with other content under their path, `gone` ids, and the `total` now.
+with other content under their path, `gone` ids, the `total` of the new index, and of the lacking the `late`
+ones that were added to it.
 """
 
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
@@ -103,18 +104,29 @@ class Store:
     def writing(self, wait=BUSY_SECONDS):
         """One write transaction, whole or not at all. Raises StoreBusy after `wait` seconds."""
         with guarded(self.path):
-            self.connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
             try:
-                self.connection.execute("BEGIN IMMEDIATE")
-            finally:
-                self.connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
-            try:
+                self._wait(wait)
+                try:
+                    self.connection.execute("BEGIN IMMEDIATE")
+                finally:
+                    self._wait(BUSY_SECONDS)
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
+                self._roll_back()
                 raise
+
+    def _wait(self, seconds):
+        """Sets how long a statement waits for others' locks."""
+        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
+    def _roll_back(self):
+        self._has_vocabulary = False  # made inside the transaction, it goes with it
+        if self.connection.in_transaction:
+            try:
+                self.connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                pass  # what went wrong before is what is told; closing rolls back too
 
     @contextmanager
     def reading(self):
@@ -646,11 +658,13 @@ class Store:
         for setting in settings.items():
             self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES (?, ?)", setting)
 
-    def take_over(self, other_path):
+    def take_over(self, other_path, late_rows):
         """Replaces every derived table by the one of another index, in one transaction; the Taken.
 
         Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again.
+        copied as they are, which is far quicker than indexing again. `late_rows` is given (rel_path, id)
+        of the cards that the other index lacks, and returns the rows to add for them: there must be no
+        moment at which a card that another process has just indexed is not there.
         """
         with guarded(self.path):
             self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
@@ -658,7 +672,12 @@ class Store:
                 with self.writing():
                     taken = self._compared()
                     self._copy_built()
-                return taken
+                    late = late_rows(taken.lacking) if taken.lacking else ()
+                    if late:
+                        for statement in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
+                            self.connection.execute(statement)  # FTS5 forgets what it knew of the empty tables
+                        self.insert(late)
+                return taken._replace(late=len(late))
             finally:
                 self.connection.execute("DETACH DATABASE built")
 
@@ -1029,30 +1048,39 @@ def is_sane_id(value):
 def salvage(path):
     """(old ids, reading counts) that can still be read from a damaged or older index.
 
-    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. Whatever cannot
-    be read is left out; nothing is raised.
+    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. What is damaged is left
+    out; a file that may be whole and cannot be looked at just now raises SetupError, a locked one StoreBusy.
     """
-    cards, stats = [], []
-    if not os.path.isfile(path):
-        return cards, stats
-    connection = None
     try:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        os.stat(path)
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise SetupError(f"cannot read the index {path}", error.strerror or str(error), "try again") from None
+    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute("PRAGMA cell_size_check = ON")
-    except sqlite3.Error:
-        return cards, stats
-    for found, sql in (
-        (stats, "SELECT rel_path, read_count, last_read_at FROM card_stats"),
-        (cards, "SELECT rel_path, id, content_hash FROM cards"),
-    ):
+        stats = _what_is_left(connection, path, "SELECT rel_path, read_count, last_read_at FROM card_stats")
+        return _what_is_left(connection, path, "SELECT rel_path, id, content_hash FROM cards"), stats
+
+
+def _what_is_left(connection, path, sql):
+    """The sane rows of a statement up to the first that is damaged; a failing disk is asked twice."""
+    for last_try in (False, True):
+        found = []
         try:
             for row in connection.execute(sql):
                 if isinstance(row[0], str) and is_sane_id(row[1]) and isinstance(row[2], (str, bytes)):
                     found.append(row)
-        except (sqlite3.Error, UnicodeDecodeError):
-            continue
-    connection.close()
-    return cards, stats
+            break
+        except UnicodeDecodeError:
+            break
+        except sqlite3.Error as error:
+            what = _translated(error, path)
+            if isinstance(what, StoreBusy):
+                raise what from None
+            if last_try or isinstance(what, StoreDamaged):
+                break
+    return found
 
 
 REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"

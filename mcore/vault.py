@@ -56,6 +56,7 @@ _LOOKS_ALIKE = "its name is not valid UTF-8 and reads like another's"
 _MAX_INT = (1 << 63) - 1
 _BY_HANDLE = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FORBIDDEN = (errno.EACCES, errno.EPERM)  # a folder that cannot be looked into: its cards count as unreadable
 _SUFFIXES_FOLDED = tuple({suffix.casefold() for suffix in CARD_SUFFIXES})
 
 
@@ -178,7 +179,7 @@ class _Walk:
             return None
         finally:
             if fd is not None:
-                os.close(fd)
+                _close(fd)
         return listing
 
     def _pass(self, entry, prefix, path):
@@ -312,8 +313,16 @@ def read_bytes(path, max_bytes):
     except OSError as error:
         raise CardError(f"cannot be read: {error.strerror}") from None
     finally:
-        os.close(fd)
+        _close(fd)
     return data, _stamp(info)
+
+
+def _close(fd):
+    """Closes a descriptor that nothing was written through: an error of it would lose nothing."""
+    try:
+        os.close(fd)
+    except OSError:
+        pass
 
 
 def _read_all(fd, size):
@@ -352,21 +361,29 @@ def _storable(size, mtime, ctime, inode):
 
 def is_walked(root, name, ignore=()):
     """Whether a walk would come upon a card file: it is there, and no folder on the way is a link or
-    on the ignore list. `name` is its real name below the root."""
+    on the ignore list. `name` is its real name below the root. What the disk fails to tell counts as there."""
     path, parts = root, name.split("/")
     folders, names = _pattern((*IGNORED_FOLDERS, *ignore)), _pattern((*IGNORED_FILES, *ignore))
     for at, part in enumerate(parts[:-1], 1):
         path = os.path.join(path, part)
-        try:
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
-                return False
-        except (OSError, ValueError):
+        if not _is(stat.S_ISDIR, path):
             return False
         if folders(part) or (ignore and folders("/".join(parts[:at]))):
             return False
     if names(parts[-1]) or (ignore and names(name)):
         return False
-    return stamp_of(file_path(root, name)) is not None
+    return _is(stat.S_ISREG, file_path(root, name))
+
+
+def _is(kind, path):
+    """Whether a path, links not followed, is of a kind (a predicate of `stat`); so it is, too, when the disk
+    fails to tell (an I/O error, too many open files): then nothing is known to have gone."""
+    try:
+        return kind(os.lstat(path).st_mode)
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, *_FORBIDDEN)
 
 
 def decode(data):
@@ -482,7 +499,7 @@ def sync_folder(path):
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
             raise
     finally:
-        os.close(fd)
+        _close(fd)
 
 
 @contextmanager
@@ -519,7 +536,7 @@ def folder_lock(path, lock_dir, lock_name="capture.lock"):
             pass  # a network file system without locks: the name claim still holds
         yield
     finally:
-        os.close(fd)
+        _close(fd)
 
 
 def _write_synced(path, data):

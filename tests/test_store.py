@@ -11,7 +11,7 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.store import Row, Taken, _on_its_level, _varints, is_sane_id, looking, open_store, salvage
+from mcore.store import Row, Store, Taken, _on_its_level, _varints, is_sane_id, looking, open_store, salvage
 from mcore.tokenize import columns
 
 POSIX = os.name == "posix"
@@ -40,6 +40,11 @@ def filled(path, *rows):
         for one in rows or [row()]:
             store.insert([one])
     return store
+
+
+def none_late(left):
+    """For take_over: what the other index lacks is to be gone."""
+    return []
 
 
 # ---- opening -------------------------------------------------------------------------------------
@@ -259,7 +264,7 @@ def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path
             store.count_read("old.md", "now")
         with reader.reading():
             assert reader.paths() == ["old.md"]
-            store.take_over(other)
+            store.take_over(other, none_late)
             assert reader.paths() == ["old.md"] and len(reader.match('"zebra"', 5)) == 1
         for one in (store, reader):
             assert one.ids() == {"new.md": 7} and one.vault() == "/new" and one.count_unreadable() == 1
@@ -276,7 +281,7 @@ def test_an_id_is_not_given_again_after_a_rebuild(path, tmp_path):
     with closing(filled(path, row("a.md", id=2), row("b.md", id=9))) as store, store.writing():
         store.remove([9])
     with closing(open_store(path)) as store:
-        assert store.take_over(str(tmp_path / "built.db")).lacking == []
+        assert store.take_over(str(tmp_path / "built.db"), none_late).lacking == []
         with store.writing():
             store.insert([row("c.md")])
         assert store.ids() == {"a.md": 2, "c.md": 10}
@@ -286,15 +291,33 @@ def test_taking_over_says_what_the_other_index_keeps_and_lacks(path, tmp_path):
     new = [row("a.md", id=1), row("moved.md", id=2), row("c.md", "edited", id=3), row("new.md", id=5)]
     filled(str(tmp_path / "built.db"), *new).close()
     with closing(filled(path, row("a.md"), row("b.md"), row("c.md"), row("late.md"))) as store:
-        taken = store.take_over(str(tmp_path / "built.db"))
-    assert taken == Taken([("late.md", 4)], {"b.md": "moved.md"}, kept=3, updated=1, gone=1, total=4)
+        taken = store.take_over(str(tmp_path / "built.db"), none_late)
+    assert taken == Taken([("late.md", 4)], {"b.md": "moved.md"}, kept=3, updated=1, gone=1, total=4, late=0)
+
+
+def test_cards_that_the_other_index_lacks_are_there_at_once(path, tmp_path):
+    """They were added in a second transaction once, and a search or a capture in between missed them."""
+    filled(str(tmp_path / "built.db"), row("a.md", id=1), row("moved.md", id=2)).close()
+    asked = []
+
+    def late_rows(lacking):
+        asked.append(lacking)
+        return [row(path, "zebra", id=id) for path, id in lacking]
+
+    with closing(filled(path, row("a.md"), row("b.md"), row("late.md"))) as store:
+        assert store.take_over(str(tmp_path / "built.db"), late_rows).late == 1
+        assert asked == [[("late.md", 3)]] and store.ids() == {"a.md": 1, "moved.md": 2, "late.md": 3}
+        for expr, count in (('"zebra"', 1), ('"body"', 2)):
+            assert len(store.match(expr, 5)) == count
+        store.check_rows()
+        store.query("INSERT INTO cards_fts (cards_fts) VALUES ('integrity-check')")
 
 
 def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
     (tmp_path / "bad.db").write_bytes(b"garbage" * 1000)
     with closing(filled(path)) as store:
         with pytest.raises(StoreDamaged):
-            store.take_over(str(tmp_path / "bad.db"))
+            store.take_over(str(tmp_path / "bad.db"), none_late)
         assert store.paths() == ["a.md"] and len(store.match('"body"', 5)) == 1
 
 
@@ -346,6 +369,27 @@ def segments(store):
         if count:
             found[level - 1] = count
     return found
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_a_statement_that_fails_around_a_transaction_leaves_none_open(path, at):
+    """bench/faults/failing_calls.py: a PRAGMA that failed right after BEGIN did, and the next command met it."""
+    filled(path).close()
+    left = []
+
+    class Failing(sqlite3.Connection):
+        def execute(self, *arguments):
+            if left and not left.pop():
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(*arguments)
+
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Failing)) as connection:
+        store = Store(connection, path)
+        left[:] = [False, *[True] * (at - 1)]
+        with pytest.raises(StoreError), store.writing():
+            pass
+        with store.writing():
+            store.count_read("a.md", "now")
+        with store.reading():
+            assert store.read_counts(1)[:2] == (1, 1)
 
 
 # ---- what a damaged index still gives ------------------------------------------------------------

@@ -1,5 +1,6 @@
 """mcore.vault: the walk finds what is memory and names what it leaves out; files are read whole and written safely."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -397,3 +398,28 @@ def test_a_system_without_folder_handles_walks_the_same(write_note, root, monkey
     with_handles = scan(root, name_ignored=True)
     monkeypatch.setattr(vault, "_BY_HANDLE", False)
     assert scan(root, name_ignored=True) == with_handles and len(with_handles.files) == 4
+@pytest.mark.parametrize(
+    "number, there", [("EIO", True), ("EMFILE", True), ("ENOENT", False), ("EACCES", False), ("ELOOP", False)]
+)
+def test_a_disk_that_fails_to_tell_makes_no_card_disappear(root, monkeypatch, number, there):
+    def lstat(path):
+        raise OSError(getattr(errno, number), "no")
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert is_walked(root, "a.md") is is_walked(root, "deep/a.md") is there
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows has no folder handles")
+def test_a_descriptor_that_fails_to_close_after_reading_is_no_failure(root, monkeypatch):
+    path = os.path.join(root, "a.md")
+    with open(path, "w") as handle:
+        handle.write("zebra")
+    close = os.close
+
+    def failing(fd):
+        close(fd)
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(os, "close", failing)
+    assert read_bytes(path, 100)[0] == b"zebra"
+    vault.sync_folder(root)

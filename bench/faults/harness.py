@@ -82,7 +82,7 @@ class Place:
 
     def __init__(self, below=None):
         """`below` is the folder to be made in (another file system); by default that of temporary files."""
-        self.folder = tempfile.mkdtemp(prefix="faults-", dir=below)
+        self.folder = os.path.abspath(tempfile.mkdtemp(prefix="faults-", dir=below))
         self.home = os.path.join(self.folder, "home")
         self.vault = os.path.join(self.home, "vault")
         self.db = os.path.join(self.home, "memory.db")
@@ -227,6 +227,13 @@ def answer_of(ended):
         return json.loads(ended.out)
     except ValueError:
         return None
+
+
+def damage_schema(path):
+    """Makes an index useless while its tables can still be read: its version is that of another program."""
+    with open(path, "r+b") as handle:
+        handle.seek(60)  # user_version, in the header of SQLite's file format
+        handle.write((1 << 20).to_bytes(4, "big"))
 
 
 def faults_of_index(path):

@@ -12,7 +12,18 @@ import random
 import sys
 import time
 
-from harness import Place, Server, Tally, answer_of, faults_of_index, faults_of_output, note, parser, planted
+from harness import (
+    Place,
+    Server,
+    Tally,
+    answer_of,
+    damage_schema,
+    faults_of_index,
+    faults_of_output,
+    note,
+    parser,
+    planted,
+)
 
 from mcore.errors import McoreError
 from mcore.vault import TEMP_PREFIX
@@ -87,13 +98,6 @@ def rebuilds(place, count, rng, damaged=False):
         faults = [*faults_of_output(ended, (0, -9)), *faults_after_rebuild(place, rng, read, damaged)]
         tally.trial(f"{tally.name} {number}", faults)
     return tally
-
-
-def damage_schema(path):
-    """Makes an index useless while its tables can still be read: its version is that of another program."""
-    with open(path, "r+b") as handle:
-        handle.seek(60)  # user_version, in the header of SQLite's file format
-        handle.write((1 << 20).to_bytes(4, "big"))
 
 
 def faults_after_rebuild(place, rng, read, damaged):
