@@ -8,6 +8,7 @@ pure text (no disk, no SQL, no clock)
     variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
     stem          the stem of an English word (Porter)
+    postings      the cards of one frequent term as a compact blob, both ways
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
     secretscan    kind and span of a credential, never its text
@@ -20,6 +21,7 @@ pure text (no disk, no SQL, no clock)
 shells (one outside thing each)
     paths         flag > environment > config.json > default, and which one won
     vault         walk, read, atomically write card files; no SQL
+    termlists     lists of cards for frequent terms beside FTS5; SQL of the store
     store         the SQLite file, every SQL statement; no card files
     clients       the configuration files of MCP clients
 work (the rules)

@@ -18,8 +18,10 @@ from mcore import vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import Cancelled, CardError, NotFound, SetupError, StoreBusy, StoreDamaged, StoreError, warning
+from mcore.frontmatter import split
 from mcore.render import scrub
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, salvage
+from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 CHANGE_TIME_IS_TRUE = os.name == "posix"
@@ -77,6 +79,9 @@ class Indexer:
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
             self._build_apart(store, changes.scan)
+        elif store.lists_due():
+            with store.writing():
+                store.make_lists()
         return self._report(store, changes.scan, counts, started)
 
     def refresh(self, store, seconds=None):
@@ -338,9 +343,20 @@ class Indexer:
 
     def body(self, rel_path, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
+        text = self._text(name)
+        return split(text).body if text else ""
+
+    def searchable(self, rel_path, name):
+        """What is searched of a card, cut as in the index, as its file has it now; "" when it cannot be read."""
+        text = self._text(name)
+        if not text:
+            return ""
+        card = read_card(rel_path, text)
+        return "\n".join(columns(_storable(card.title), _storable(card.labels), card.body))
+
+    def _text(self, name):
         try:
-            data, _ = vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)
-            return read_card(rel_path, vault.decode(data)[0]).body
+            return vault.decode(vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)[0])[0]
         except CardError:
             return ""
 

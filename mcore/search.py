@@ -14,16 +14,18 @@ all tiers stand in one list by score, each with its own tier (`fill`). Which que
 measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from itertools import chain
+from itertools import chain, islice
 
 from mcore.errors import StoreDamaged, warning
 from mcore.importer import Freshness
-from mcore.ranking import Ranking, is_question
+from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.snippet import snippet
 from mcore.store import REBUILD
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
+from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
 MATCH_MODES = ("auto", "cascade", "fill")
@@ -71,7 +73,7 @@ class FtsSearcher(Searcher):
         with self.store.reading():
             look = _Look(self.store, self.indexer, query, terms, limit, kind, source)
             found = look.fill() if match == "fill" or match == "auto" and is_question(query) else look.cascade()
-            hits, gone = self._hits(found, terms), look.gone
+            hits, gone = self._hits(found, terms, look.names), look.gone
             searched = self.store.total()
             if not hits and self.store.dead_rows() < 0:
                 raise StoreDamaged(
@@ -95,9 +97,9 @@ class FtsSearcher(Searcher):
             found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1)
         return [card for card in found if card.rel_path != without][:limit]
 
-    def _hits(self, found, terms):
+    def _hits(self, found, terms, names):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
-        names = self.store.real_names([row.id for row, _, _ in found])
+        shown = [term for term in terms if term.text not in STOP_WORDS] or terms
         return [
             Hit(
                 row.id,
@@ -108,7 +110,7 @@ class FtsSearcher(Searcher):
                 round(row.score, 4),
                 tier,
                 coverage,
-                snippet(self.indexer.body(row.rel_path, names[row.id]), terms),
+                snippet(self.indexer.body(row.rel_path, names[row.id]), shown),
             )
             for row, tier, coverage in found
         ]
@@ -157,7 +159,11 @@ class _Look:
         self.query, self.terms, self.limit = query, terms, limit
         self.filters = (kind, source)
         self.ranking = Ranking(store)
+        self.best = None  # doc -> score of the best cards for any term, once they were looked for
         self.docs = {}  # id -> doc of the cards that were ranked
+        self.rows = {}  # id -> row of the cards whose files are there
+        self.names = {}  # id -> the file's name as the system has it
+        self.texts = {}  # id -> what is searched of a card, for those that were looked into
         self.gone = set()
 
     def cascade(self):
@@ -176,34 +182,63 @@ class _Look:
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
         counts there is how often any longer word begins so."""
         if tier.endswith("prefix"):
-            return self._present(self._matched(expr, ()))
+            return self._present(self._matched(expr, ())) if self._may_begin(tier) else []
+        scores = self._scores(None)
+        held = self._holding(tier, scores.keys())
+        if len(held) < self.limit and not self.ranking.is_complete:
+            held = ()
+        rows = self._rows({doc: scores[doc] for doc in held})
+        if held and self.ranking.is_complete:
+            return self._present(rows)
+        return self._present(chain(rows, self._rest(expr, held)))
+
+    def _rest(self, expr, held):
+        """Rows of all cards that an expression finds but those `held`: first as ranked, then as FTS5 has them."""
         docs = set(self.store.docs_matching(expr))
-        if not docs:
-            return []
-        rows = self._ranked(docs)
-        return self._present(chain(rows, self._matched(expr, [row.id for row in rows])))
+        if docs:
+            yield from self._rows({doc: score for doc, score in self._scores(docs).items() if doc not in held})
+        if len(self.docs) < len(docs):
+            yield from self._matched(expr, list(self.docs))
+
+    def _holding(self, tier, docs):
+        """Which of `docs` hold every term whole, or any term or part of one."""
+        held = [self._docs_with(term.text, term_expr(term), docs) for term in self.terms]
+        if tier == "all":
+            return set.intersection(*held)
+        parts = {part for term in self.terms for part in term.parts}
+        return set().union(*held, *(self._docs_with(part, f'"{part}"', docs) for part in parts))
+
+    def _docs_with(self, text, expr, docs):
+        """Which of `docs` hold a text of the query, as the ranking has seen it or by asking FTS5 with `expr`."""
+        held = self.ranking.holders(text, docs)
+        return set(self.store.docs_matching(expr, list(docs))) if held is None else held
+
+    def _may_begin(self, tier):
+        """Whether the vault has words that begin with each term (with any, in the lower tier) at all."""
+        has = (self.store.has_words(term.phrases[0].split(" ")[0]) for term in self.terms)
+        return all(has) if tier == "all-prefix" else True
 
     def fill(self):
         """(row, tier, coverage) triples of the best cards of all tiers, by score; loose matches fill up below."""
         if not self.terms:
             return []
-        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
-        rows = self._ranked(None)
-        lowest = rows[-1].score if rows else float("inf")
-        loose = (row._replace(score=min(row.score, lowest)) for row in self._matched(expr, [row.id for row in rows]))
-        found = self._present(chain(rows, loose))
+        scores = self._scores(None)
+        found = self._present(chain(self._rows(scores), self._loose(min(scores.values(), default=float("inf")))))
         return self._labelled(found) if found else []
+
+    def _loose(self, lowest):
+        """Rows that only FTS5 finds, with open ends; none stands above the `lowest` of the others."""
+        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
+        for row in self._matched(expr, list(self.docs)):
+            yield row._replace(score=min(row.score, lowest))
 
     def _labelled(self, found):
         """(row, tier, coverage) of rows from any tier: which one each belongs to by the terms it holds."""
         ids, whole = [row.id for row in found], self._whole(found)
         tiers = dict.fromkeys(ids, "any-prefix")
-        for id in ids:
-            lacking = [term for term, held in zip(self.terms, whole, strict=True) if id not in held]
-            if not lacking:
-                tiers[id] = "all"
-            elif all(term.prefixable and self.store.matching_ids(term_expr(term, True), [id]) for term in lacking):
-                tiers[id] = "all-prefix"
+        lacking = {id: [t for t, held in zip(self.terms, whole, strict=True) if id not in held] for id in ids}
+        tiers.update((id, "all") for id in ids if not lacking[id])
+        tiers.update((id, "all-prefix") for id in self._begun(lacking))
         exact, loose = self._shares(ids, whole, False), None
         for id in ids:
             if tiers[id] == "any-prefix" and exact[id]:
@@ -215,18 +250,40 @@ class _Look:
             (row, tiers[row.id], shares[tiers[row.id]][row.id] if tiers[row.id] in shares else 1.0) for row in found
         ]
 
+    def _begun(self, lacking):
+        """The ids whose cards hold the beginning of every term they lack; `lacking` is id -> terms."""
+        ids = {id for id, terms in lacking.items() if terms and all(term.prefixable for term in terms)}
+        return {id for id in ids if all(self._begins(term, id) for term in lacking[id])}
+
+    def _begins(self, term, id, forms=()):
+        """Whether a card holds the beginning of a term, or one of some words whole.
+
+        Read in the card: FTS5 would merge the lists of all words that begin so (100 ms for `with*`).
+        """
+        starts = (r"[\W_]+".join(map(re.escape, unaccented(phrase).split())) for phrase in term.phrases)
+        asked = "|".join([*starts, *(re.escape(form) + r"(?![^\W_])" for form in forms)])
+        return re.search(rf"(?<![^\W_])(?:{asked})", self._text(id)) is not None
+
+    def _text(self, id):
+        """What is searched of a card whose file is there."""
+        if id not in self.texts:
+            row = self.rows[id]
+            self.texts[id] = self.indexer.searchable(row.rel_path, self.names[id])
+        return self.texts[id]
+
     def _whole(self, found):
         """For each term the ids of those rows that hold it whole."""
         ids = [row.id for row in found]
-        known = all(id in self.docs for id in ids)
-        whole = []
-        for term in self.terms:
-            docs = self.ranking.held.get(term.text) if known else None
-            if docs is None:
-                whole.append(self.store.matching_ids(term_expr(term), ids))
-            else:
-                whole.append({id for id in ids if self.docs[id] in docs})
-        return whole
+        return [self._holders(term.text, term_expr(term), ids) for term in self.terms]
+
+    def _holders(self, text, expr, ids):
+        """Which of `ids` hold a text of the query."""
+        if any(id not in self.docs for id in ids):
+            return self.store.matching_ids(expr, ids)
+        ids_of = {self.docs[id]: id for id in ids}
+        if expr.endswith('"*') and len(text) == 1 and self.ranking.holders(text, ids_of.keys()) is None:
+            return {id for id in ids if any(char in self._text(id) for char in spellings(text))}
+        return {ids_of[doc] for doc in self._docs_with(text, expr, ids_of.keys())}
 
     def _shares(self, ids, whole, prefix):
         """id -> share of the terms it holds; a compound term found in parts counts in part, and with
@@ -236,27 +293,47 @@ class _Look:
             holders = set(exact)
             if prefix and term.prefixable:
                 forms = self.ranking.forms.get(term.text, ())
-                expr = " OR ".join([term_expr(term, True), *(f'"{form}"' for form in forms)])
-                holders |= self.store.matching_ids(expr, ids)
+                holders.update(id for id in ids if id not in holders and self._begins(term, id, forms))
             for id in holders:
                 held[id] += 1
             for part in term.parts:
-                some = self.store.matching_ids('"' + part + '"' + ("*" if prefix else ""), ids)
+                expr = '"' + part + '"'
+                some = self.store.matching_ids(expr + "*", ids) if prefix else self._holders(part, expr, ids)
                 for id in some - holders:
                     held[id] += 1 / len(term.parts)
         return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
 
-    def _ranked(self, docs):
-        """Rows of the cards (of `docs`, if given) that the ranking scores, best first."""
-        if any(self.filters):
-            passing = self.store.docs_of(*self.filters)
-            docs = passing if docs is None else docs & passing
+    def _scores(self, docs):
+        """doc -> score of the best cards (of `docs`, if given) that pass the filters, if there are filters."""
+        if docs is None:
+            if self.best is None:
+                self.best = self._passing(None)
+            return self.best
+        return self._passing(docs)
+
+    def _passing(self, docs):
         scores = self.ranking.scores(self.query, docs)
-        rows = []
-        for doc, row in self.store.found(list(scores)).items():
-            self.docs[row.id] = doc
-            rows.append(row._replace(score=scores[doc]))
-        return sorted(rows, key=lambda row: (-row.score, row.rel_path))
+        if any(self.filters):
+            found = self.store.found(list(scores), *self.filters)
+            if len(found) < self.limit and len(scores) >= CANDIDATES:
+                # Few of the best cards pass: ranked anew among all that do.
+                passing = self.store.docs_of(*self.filters)
+                return self.ranking.scores(self.query, passing if docs is None else docs & passing)
+            return {doc: scores[doc] for doc in found}
+        return scores
+
+    def _rows(self, scores):
+        """Rows of doc -> score, best first; those of equal score by path. Asked for as they are reached."""
+        docs = sorted(scores, key=lambda doc: -scores[doc])
+        while docs:
+            end = min(len(docs), 2 * self.limit)
+            while end < len(docs) and scores[docs[end]] == scores[docs[end - 1]]:
+                end += 1
+            found = self.store.found(docs[:end])
+            for doc, row in sorted(found.items(), key=lambda item: (-scores[item[0]], item[1].rel_path)):
+                self.docs[row.id] = doc
+                yield row._replace(score=scores[doc])
+            docs = docs[end:]
 
     def _matched(self, expr, known):
         """Rows that FTS5 finds and ranks, beyond those with `known` ids; asked for when they are reached."""
@@ -270,13 +347,15 @@ class _Look:
 
     def _present(self, rows):
         """The first rows whose files are still there."""
-        there = []
-        for row in rows:
-            name = self.store.real_names([row.id])[row.id]
-            if not self.indexer.is_there(name):
-                self.gone.add(row.id)
-                continue
-            there.append(row)
+        there, rows = [], iter(rows)
+        while some := list(islice(rows, self.limit - len(there))):
+            self.names.update(self.store.real_names([row.id for row in some]))
+            for row in some:
+                if self.indexer.is_there(self.names[row.id]):
+                    there.append(row)
+                    self.rows[row.id] = row
+                else:
+                    self.gone.add(row.id)
             if len(there) == self.limit:
                 break
         return there

@@ -9,16 +9,19 @@ import sqlite3
 from collections import namedtuple
 from contextlib import contextmanager
 
-from mcore import schema
+from mcore import schema, termlists
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
+from mcore.postings import DamagedList
 from mcore.tokenize import columns
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
 FTS_HASH_BYTES = 32 << 20  # in bulk loads: 87 s of CPU fell to 32-37 s at 100,000 cards
+CACHE_KB = 16_000  # pages kept in memory; of SQLite's 2 MB a question at 100,000 cards missed a third
 _LAST_CHAR = "\U0010ffff"
-BATCH = 500  # below SQLite's limit of 999 variables in old builds
+LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
+BATCH = termlists.BATCH
 
 Row = namedtuple(
     "Row",
@@ -54,7 +57,9 @@ class Store:
     def __init__(self, connection, path):
         self.connection = connection
         self.path = path
-        self._has_vocabulary = False
+        self._has_vocabulary = self._is_loading = False
+        self._measures = (None, None)
+        self._long_lists = {}  # term -> its unpacked list; emptied when the index changes
 
     def close(self):
         self.connection.close()
@@ -96,10 +101,7 @@ class Store:
 
     def _in_batches(self, sql, values):
         """Rows of a statement with `{}` for a list of values, asked in batches."""
-        values = list(values)
-        for at in range(0, len(values), BATCH):
-            part = values[at : at + BATCH]
-            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), part)
+        return termlists.in_batches(self.connection, sql, values)
 
     # ---- what the index knows of the files -------------------------------------------------------
 
@@ -147,6 +149,18 @@ class Store:
             "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut
         )
         self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
+        if not self._is_loading:
+            termlists.add(self.connection, cut)
+
+    def lists_due(self):
+        """Whether enough cards were added one by one that the lists of frequent terms are made anew."""
+        with guarded(self.path):
+            return termlists.due(self.connection)
+
+    def make_lists(self):
+        """Makes the lists of frequent terms from the full text as it is."""
+        with guarded(self.path):
+            termlists.make(self.connection)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -212,50 +226,81 @@ class Store:
         )
         return [term for (term,) in rows]
 
+    def has_words(self, start):
+        """Whether any indexed token begins with `start`."""
+        self._open_vocabulary()
+        sql = "SELECT 1 FROM temp.places WHERE term >= ? AND term < ? LIMIT 1"
+        return bool(self.query(sql, (start, start + _LAST_CHAR)))
+
     def _open_vocabulary(self):
-        """Makes FTS5's views of its tokens: `words` a row per token, `places` one per occurrence."""
-        if self._has_vocabulary:
-            return
-        with guarded(self.path):
-            for name, detail in (("words", "row"), ("places", "instance")):
-                self.connection.execute(
-                    f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{name} USING fts5vocab(main, cards_fts, {detail})"
-                )
-        self._has_vocabulary = True
+        if not self._has_vocabulary:
+            with guarded(self.path):
+                termlists.open_views(self.connection)
+            self._has_vocabulary = True
 
     # ---- what the ranking reads ------------------------------------------------------------------
 
-    def rows_in_index(self):
-        """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0]
+    def measures(self):
+        """(rows of cards_fts with the dead ones, mean tokens of a row, a length code for every row)."""
+        changes = self.connection.total_changes
+        state = (self.query("PRAGMA data_version")[0][0], changes)
+        if self._measures[0] != state:
+            self._long_lists = {}
+            with guarded(self.path):
+                rows = termlists.row_count(self.connection)
+                found = rows, termlists.mean_length(self.connection), termlists.length_codes(self.connection)
+            self._measures = (state, found)
+        return self._measures[1]
 
-    def frequencies(self, tokens):
-        """token -> number of rows that hold it, for the tokens that are there."""
-        self._open_vocabulary()
+    def list_sizes(self, terms):
+        """term -> number of rows that hold it, for the terms with a list of their own."""
         with guarded(self.path):
-            return dict(self._in_batches("SELECT term, doc FROM temp.words WHERE term IN ({})", tokens))
+            return termlists.sizes(self.connection, terms)
 
-    def vocabulary_sizes(self, start, limit):
-        """(token, number of rows that hold it) for at most `limit` tokens that begin with `start`."""
-        self._open_vocabulary()
-        return self.query(
-            "SELECT term, doc FROM temp.words WHERE term >= ? AND term < ? LIMIT ?", (start, start + _LAST_CHAR, limit)
-        )
+    def read_list(self, term):
+        """(the list of a term as `postings.unpack` gives it, [(doc, count)] of the rows since it was made).
 
-    def occurrences(self, tokens):
-        """(doc, column) of every occurrence of the tokens."""
-        self._open_vocabulary()
+        Long lists are kept: the same few hundred terms come again in query after query.
+        """
         with guarded(self.path):
-            marks = ", ".join("?" * len(tokens))
-            sql = f"SELECT doc, col FROM temp.places WHERE term IN ({marks})"
-            return self.connection.execute(sql, tokens).fetchall()
+            unpacked = self._long_lists.get(term)
+            if unpacked is None:
+                unpacked = termlists.read(self.connection, term)
+                if isinstance(unpacked, bytes):
+                    self._keep(term, unpacked)
+            return unpacked, termlists.since(self.connection, term)
 
-    def docs_matching(self, expr, among=None):
+    def _keep(self, term, unpacked):
+        """Keeps a long list in memory, the oldest others only as far as there is room."""
+        kept = self._long_lists
+        while kept and (len(kept) + 1) * len(unpacked) > LONG_LISTS_BYTES:
+            del kept[next(iter(kept))]
+        if len(unpacked) <= LONG_LISTS_BYTES:
+            kept[term] = unpacked
+
+    def counted(self, terms):
+        """term -> {doc: weighted count} for terms without a list."""
+        with guarded(self.path):
+            return termlists.counted(self.connection, terms)
+
+    def counted_start(self, char):
+        """{doc: weighted count} of the tokens that begin with a character."""
+        with guarded(self.path):
+            return termlists.counted_start(self.connection, char)
+
+    def words_of_stems(self, stems):
+        """stem -> the words of the index with that stem, other than the stem itself."""
+        with guarded(self.path):
+            return termlists.words_of(self.connection, stems)
+
+    def docs_matching(self, expr, among=None, limit=None):
         """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
         sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
         if among is not None:
             sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
             values += among
+        if limit is not None:
+            sql, values = sql + " LIMIT ?", [*values, limit]
         return [doc for (doc,) in self.query(sql, values)]
 
     def docs_of(self, kind=None, source=None):
@@ -263,20 +308,20 @@ class Store:
         where, values = _filters(kind, source)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
 
-    def lengths(self, docs):
-        """(doc -> tokens, mean tokens of a row), from FTS5's own records."""
+    def found(self, docs, kind=None, source=None):
+        """doc -> Found with score 0 for the docs that still belong to a card and pass the filters."""
+        where, values = _filters(kind, source)
+        docs, found = list(docs), {}
         with guarded(self.path):
-            sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
-            lengths = {doc: sum(_varints(size)) for doc, size in sizes}
-        # FTS5 keeps the sums under id 1 of its data table: number of rows, then tokens of each column.
-        rows, *tokens = _varints(self.query("SELECT block FROM cards_fts_data WHERE id = 1")[0][0]) or [0]
-        return lengths, max(1.0, sum(tokens) / max(1, rows))
-
-    def found(self, docs):
-        """doc -> Found with score 0 for the docs that still belong to a card."""
-        with guarded(self.path):
-            sql = "SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({})"
-            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs)}
+            for at in range(0, len(docs), BATCH):
+                part = docs[at : at + BATCH]
+                rows = self.connection.execute(
+                    "SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards "
+                    f"WHERE doc IN ({', '.join('?' * len(part))}){where}",
+                    (*part, *values),
+                )
+                found.update((doc, Found(*rest)) for doc, *rest in rows)
+        return found
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
@@ -352,7 +397,8 @@ class Store:
         self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
 
     def bulk_mode(self):
-        """Prepares a new, private index for loading: no journal, a large hash for FTS5."""
+        """Prepares a new, private index for loading: no journal, a large hash for FTS5, lists at the end."""
+        self._is_loading = True
         with guarded(self.path):
             self.connection.execute("PRAGMA journal_mode = OFF")
             self.connection.execute("PRAGMA synchronous = OFF")
@@ -360,7 +406,10 @@ class Store:
             self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', ?)", (FTS_HASH_BYTES,))
 
     def end_bulk_mode(self):
-        """Puts the settings that travel with the tables back to their defaults."""
+        """Makes the lists, and puts the settings that travel with the tables back to their defaults."""
+        with self.writing():
+            self.make_lists()
+        self._is_loading = False
         with guarded(self.path):
             self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', 1048576)")
 
@@ -379,7 +428,7 @@ class Store:
                     for table in schema.TABLES[:-1]:
                         self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
                     _create_derived(self.connection)
-                    for table in ("cards", "unreadable", "meta"):
+                    for table in schema.PLAIN:
                         self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
                     for part in ("data", "idx", "docsize", "config"):
                         self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
@@ -391,17 +440,6 @@ class Store:
                 return left
             finally:
                 self.connection.execute("DETACH DATABASE built")
-
-
-def _varints(block):
-    """The numbers of a record in SQLite's variable-length form (seven bits a byte, high bit: more)."""
-    numbers, number = [], 0
-    for byte in block:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:
-            numbers.append(number)
-            number = 0
-    return numbers
 
 
 def _filters(kind, source):
@@ -485,6 +523,7 @@ def _set_up(connection, path):
         except sqlite3.OperationalError:
             pass
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
 
 
 def _identity(connection):
@@ -584,6 +623,8 @@ def guarded(path):
         yield
     except UnicodeDecodeError as error:  # text in the file, or SQLite's message that quotes it
         raise StoreDamaged(f"cannot use the index {path}", "it is damaged (text that is not UTF-8)", REBUILD) from error
+    except DamagedList as error:
+        raise StoreDamaged(f"cannot use the index {path}", f"it is damaged ({error})", REBUILD) from error
     except sqlite3.Error as error:
         translated = _translated(error, path)
         if translated is None:  # a fault of ours in a statement, not of the file
@@ -597,6 +638,7 @@ _DAMAGE = (
     "not a database",
     "corrupt",
     "no such table",
+    "no such fts5 table",
     "no such column",
     "has no column",
     "could not decode",
