@@ -71,8 +71,10 @@ SEARCH = Operation(
         param("kind", help="only this kind"),
         param("source", help="only this source"),
         param(
-            "match", help="cascade: precise only; fill: best of all tiers; auto: as the query asks",
-            default="auto", choices=("auto", "cascade", "fill"),
+            "match",
+            help="cascade: precise only; fill: best of all tiers; auto: as the query asks",
+            default="auto",
+            choices=("auto", "cascade", "fill"),
         ),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
