@@ -237,9 +237,11 @@ class _Helper:
 
 def serve():
     """The whole life of a helper: prepares the batches that come on stdin until there are no more."""
+    import gc
     import pickle
     import signal
 
+    gc.set_threshold(20_000)  # a batch lives and dies as a whole
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of stdin
     max_bytes = int(sys.argv[2])
     while True:

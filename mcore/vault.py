@@ -452,10 +452,12 @@ def _claim(temp, target):
 def clear_stale_temps(folder, now):
     """Removes temporary files of captures that were killed (ours by name, over an hour old)."""
     try:
-        names = [n for n in os.listdir(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
+        names = [name for name in os.listdir(folder) if name.startswith(TEMP_PREFIX)]
     except OSError:
         return
     for name in names:
+        if not re.fullmatch("[0-9]+-[0-9a-f]{12}", name.removeprefix(TEMP_PREFIX)):
+            continue
         path = os.path.join(folder, name)
         try:
             if now - os.lstat(path).st_mtime > STALE_TEMP_SECONDS:
