@@ -94,7 +94,8 @@ def _write(result, folder, folder_name, fields, body, text, on_conflict):
     title, data = fields["title"], text.encode("utf-8")
     stem = file_stem(secretscan.redact(title))
     while True:
-        taken = {name_key(name): name for name in os.listdir(folder)}
+        names = os.listdir(folder)  # may be 100,000: folded as one text, since no name holds a "/"
+        taken = dict(zip(name_key("/".join(names)).split("/"), names, strict=True)) if names else {}
         existing = _existing(folder, stem, taken)
         same_title = [card for card in existing if card.title and _plain(card.title) == _plain(title)]
         for card in same_title:

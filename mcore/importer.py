@@ -327,21 +327,28 @@ class Indexer:
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
-        known = {path: id for path, id in store.ids().items() if is_sane_id(id)}
-        if not known:
-            return {}
-        stamps = store.each_stamp()
-        same = {path: known[path] for path, stamp, _ in stamps if path in known and scan.files.get(path) == stamp}
+        ids, rest = {}, []
+        for path, id, stamp in store.each_id():
+            if is_sane_id(id):
+                if scan.files.get(path) == stamp:
+                    ids[path] = id
+                else:
+                    rest.append(path)
+        if rest:
+            ids.update(_assign_ids(self._digests(scan, ids), store.hashes(rest), set(rest) - set(scan.files)))
+        return ids
+
+    def _digests(self, scan, known):
+        """rel_path -> content hash of the files beyond those `known`, as far as they can be read."""
         digests = {}
         for path in scan.files:
-            if path not in same:
+            if path not in known:
                 try:
                     data, _ = vault.read_bytes(self._file(path, scan).path, self.settings.max_card_bytes)
                 except CardError:
                     continue
                 digests[path] = content_hash(data)
-        rest = [path for path in known if path not in same]
-        return same | _assign_ids(digests, store.hashes(rest), set(rest) - set(scan.files))
+        return digests
 
     def vault_warnings(self):
         """Says that there is no vault, which is not the same as an empty one."""
