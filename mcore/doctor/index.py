@@ -10,14 +10,14 @@ from mcore.render import counted
 from mcore.store import looking
 from mcore.vault import is_walked, names_in
 
-WAIT_SECONDS = 2.0
+WAIT_SECONDS = 1.0
 
 
 def check_index(app, seen):
     """(path of the index, number of cards in it, findings); `seen` is the Vault as its files are."""
     update = _command(app.settings, "index")
     try:
-        path = app.db_path
+        path = app.index_path(WAIT_SECONDS)
     except SetupError as error:
         path = app.settings.db.path
         return path, 0, [from_error("index-foreign", ERROR, path, error)]
