@@ -24,6 +24,7 @@ class App:
         self.client = client
         self.progress = None
         self.cancelled = None
+        self.kept = None  # of a server: what a look found a moment ago (see Indexer)
         self._settings = self._store = self._opened = None
 
     @property
@@ -48,7 +49,7 @@ class App:
     def indexer(self):
         from mcore.importer import Indexer
 
-        return Indexer(self.settings, self.progress, self.cancelled)
+        return Indexer(self.settings, self.progress, self.cancelled, self.kept)
 
     @property
     def searcher(self):
@@ -59,11 +60,11 @@ class App:
     @property
     def store(self):
         """The open index of the vault in force; opened anew when its file was replaced meanwhile."""
-        if self._store is not None and _file_identity(self._store.path) != self._opened:
+        if self._store is not None and _file_identity(self._store) != self._opened:
             self.close()
         if self._store is None:
             self._store = self._open_own()
-            self._opened = _file_identity(self._store.path)
+            self._opened = _file_identity(self._store)
         return self._store
 
     def freshness(self, sync=True):
@@ -99,18 +100,30 @@ class App:
     def _open_own(self):
         """Opens the index after making sure that it belongs to this vault."""
         path, default = self.settings.db.path, self.settings.db.origin == "default"
-        store = self._opened_at(path)
+        store = self._renewed_at(path)
         owner = self._claim(store)
         if owner == self.real_vault():
             return store
         store.close()
         if default:
-            return self._opened_at(self.own_path())
+            return self._renewed_at(self.own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
             f"it was made for {owner}",
             "choose another file with --db, or run: memory index --rebuild",
         )
+
+    def _renewed_at(self, path):
+        """The index at `path`; one that an older program made is built anew first (by who has the time)."""
+        from mcore.errors import StoreOutdated
+
+        try:
+            return self._opened_at(path)
+        except StoreOutdated:
+            if self._wait is not None:
+                raise
+        self.indexer.rebuild(path)
+        return self._opened_at(path)
 
     def _opened_at(self, path):
         from mcore.store import BUSY_SECONDS, open_store
@@ -153,8 +166,11 @@ class App:
 
     def _may_use(self, path, wait):
         """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
-        if not os.path.isfile(path) or not os.path.getsize(path):
-            return True
+        try:
+            if not os.path.isfile(path) or not os.path.getsize(path):
+                return True
+        except OSError:
+            return True  # opening it will tell what is wrong
         from mcore.errors import StoreBusy, StoreError
         from mcore.store import BUSY_SECONDS, looking
 
@@ -174,9 +190,10 @@ class App:
         return os.path.realpath(self.settings.vault.path)
 
 
-def _file_identity(path):
+def _file_identity(store):
+    """What tells the file that a store has open from another; a frozen store sees no later state of it either."""
     try:
-        info = os.stat(path)
+        info = os.stat(store.path)
     except OSError:
         return None
-    return info.st_dev, info.st_ino
+    return info.st_dev, info.st_ino, info.st_mtime_ns if store.frozen else None

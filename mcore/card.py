@@ -35,11 +35,14 @@ MAX_HEADING_CHARS = 300
 # 255 bytes is the limit of most file systems; ecryptfs allows 143, and "-12345.md" must still fit.
 MAX_STEM_BYTES = 130
 
-Card = namedtuple("Card", "title kind source tags aliases created updated priority ttl fields body labels warnings")
+Card = namedtuple(
+    "Card", "title kind source tags aliases created updated priority ttl fields body labels warnings life"
+)
 Card.__doc__ = """One card as read from its text.
 
 `fields` is the whole frontmatter, `labels` the searchable words beside title and body (tags,
-aliases, the file's own name, other frontmatter text), `warnings` a list of (line, message).
+aliases, the file's own name, other frontmatter text), `warnings` a list of (line, message), `life`
+when and where the card holds (see `validity`).
 """
 
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\s]')
@@ -49,6 +52,11 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9])$")
 def content_hash(data):
     """16 bytes that name the content of a file (BLAKE2b); equal for equal bytes."""
     return _blake2b(data, 16).digest()
+
+
+def revision_of(digest):
+    """How a content hash is named to people and in calls: 16 hex digits."""
+    return digest[:8].hex()
 
 
 def _blake2b(data, size):

@@ -1,6 +1,6 @@
 """The text of a card file -> Card, and back. Pure: no disk, no SQL, no clock."""
 
-from mcore import frontmatter
+from mcore import frontmatter, validity
 from mcore.card import MAX_TITLE_CHARS, Card, first_heading, folder_kind, name_key, os_stem, path_title
 
 
@@ -39,6 +39,7 @@ def read_card(rel_path, text):
         body=document.body,
         labels=_labels(rel_path, title, tags, fields),
         warnings=document.warnings,
+        life=validity.read(by_name),
     )
 
 

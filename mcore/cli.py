@@ -21,6 +21,12 @@ class OutputError(McoreError):
 
 
 HOOK_SECONDS = 0.3  # a hook stands between a person and the agent: all of it takes under a second
+# Which tools a server offers: those that only read, those that erase nothing, or all.
+_TOOLS = {
+    "read": lambda operation: operation.read_only,
+    "write": lambda operation: not operation.destructive,
+    "all": lambda operation: True,
+}
 _MCP_HELP = "serve the same operations to an MCP client over standard input and output"
 
 
@@ -73,7 +79,7 @@ def _run(argv):
     from mcore.ops import OPERATIONS
 
     for operation in OPERATIONS:
-        if operation.name == word:
+        if operation.name == word and (operation.claims is None or operation.claims(_without_command(argv))):
             return _operate(operation, argv)
     raise UsageError(f"there is no command {word!r}", hint=_like(word, [o.name for o in OPERATIONS] + ["mcp"]))
 
@@ -134,9 +140,10 @@ def _operate(operation, argv):
     wait = HOOK_SECONDS if operation.name == "hook" else None
     app = App(options.pop("db"), options.pop("vault"), home=options.pop("home"), wait=wait)
     as_json, debug = options.pop("json"), options.pop("debug")
-    raw = {name: value for name, value in options.items() if value is not None}
-    if "body" in options and raw.get("body", "-") == "-":
-        raw["body"] = _standard_input()
+    raw = {name: value for name, value in options.items() if value is not None and value != []}
+    needs_body = any(p.name == "body" and p.required for p in operation.params)
+    if raw.get("body", "-" if needs_body else None) == "-":
+        raw["body"] = _standard_input(operation)
     for p in operation.params:
         if p.positional and isinstance(raw.get(p.name), list):
             raw[p.name] = " ".join(raw[p.name])
@@ -209,12 +216,16 @@ def _help_width():
 def _add_argument(parser, argparse, p):
     if p.positional:
         many = p.name == "query"
-        parser.add_argument(p.name, nargs="+" if many else None if p.required else "?", help=p.help)
+        nargs = ("+" if p.required else "*") if many else None if p.required else "?"
+        parser.add_argument(p.name, nargs=nargs, help=p.help)
         return
     flag = "--" + p.name.replace("_", "-")
     text = p.help + (f" (default {p.default})" if p.default not in (None, False, ()) else "")
     if p.type == "boolean":
-        parser.add_argument(*p.flags, flag, action="store_const", const=True, help=text)
+        parser.add_argument(*p.flags, flag, dest=p.name, action="store_const", const=True, help=text)
+        if p.default is None:  # a mark that a card has can be taken away
+            no = flag.replace("--", "--no-", 1)
+            parser.add_argument(no, dest=p.name, action="store_const", const=False, help=f"not {flag[2:]}")
     else:
         parser.add_argument(*p.flags, flag, dest=p.name, metavar=_metavar(p), help=text.replace("%", "%%"))
 
@@ -225,10 +236,10 @@ def _metavar(p):
     return {"integer": "N", "array": "A,B"}.get(p.type, "TEXT")
 
 
-def _standard_input():
+def _standard_input(operation):
     """The body from standard input: UTF-8 whatever the console's code page."""
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("capture needs a body", hint="give --body TEXT, or pipe the text into the command")
+        raise UsageError(f"{operation.name} needs a body", hint="give --body TEXT, or pipe the text into the command")
     return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
@@ -237,13 +248,17 @@ def _serve(argv):
 
     rest = _without_command(argv)
     if {"-h", "--help"} & set(rest):
-        return _write(f"usage: memory mcp [--db FILE] [--vault FOLDER] [--home FOLDER]\n\n{_MCP_HELP}")
-    flags = dict.fromkeys(_GLOBAL_VALUES)
+        usage = "usage: memory mcp [--db FILE] [--vault FOLDER] [--home FOLDER] [--tools read|write|all]"
+        return _write(f"{usage}\n\n{_MCP_HELP}")
+    flags = {**dict.fromkeys(_GLOBAL_VALUES), "--tools": "all"}
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if name not in flags or not (equals or rest):
-            raise UsageError(f"memory mcp: cannot use {name!r}", hint="memory mcp takes --db, --vault and --home")
+            hint = "memory mcp takes --db, --vault, --home and --tools"
+            raise UsageError(f"memory mcp: cannot use {name!r}", hint=hint)
         flags[name] = value if equals else rest.pop(0)
+    if flags["--tools"] not in _TOOLS:
+        raise UsageError(f"there is no set of tools {flags['--tools'][:40]!r}", hint="one of: " + ", ".join(_TOOLS))
 
     def operations():
         from mcore.ops import OPERATIONS
@@ -255,7 +270,7 @@ def _serve(argv):
 
         return App(flags["--db"], flags["--vault"], client="mcp", home=flags["--home"])
 
-    status = serve(app, operations)
+    status = serve(app, operations, accept=_TOOLS[flags["--tools"]])
     # Nothing is left to save, and tearing the interpreter down costs 5 ms of every client's start.
     os._exit(status)
 

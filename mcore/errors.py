@@ -56,6 +56,12 @@ class CardError(McoreError):
     slug = "card"
 
 
+class CardChanged(CardError):
+    """A card's file was changed by another hand between being read and being written; it was left alone."""
+
+    slug = "card-changed"
+
+
 class StoreError(McoreError):
     """The index is damaged, locked, or made by a newer program; never an empty answer."""
 
@@ -72,6 +78,12 @@ class StoreDamaged(StoreError):
     """The index cannot be trusted; a rebuild restores all of it."""
 
     slug = "store-damaged"
+
+
+class StoreOutdated(StoreDamaged):
+    """An older program made the index; a rebuild brings it up to date, and App does that by itself."""
+
+    slug = "store-outdated"
 
 
 class StoreNewer(StoreError):

@@ -10,26 +10,29 @@ from mcore.errors import UsageError
 
 Param = namedtuple(
     "Param",
-    "name type help default required choices minimum maximum clamp positional flags door",
+    "name type help default required choices minimum maximum clamp positional flags door brief",
 )
 Param.__doc__ = """One argument of an operation.
 
-`type` is string, integer, boolean or array (of strings). `choices` are the allowed strings.
-A number outside [`minimum`, `maximum`] is pulled to the bound when `clamp` is set, refused
-otherwise. `positional` and `flags` ("-n") shape the command line alone. `door` is "cli" or "mcp" for
-an argument that only one of them offers, "both" otherwise.
+`type` is string, integer, boolean, array (of strings) or card (an id or a path; a string to JSON).
+`choices` are the allowed strings. A number outside [`minimum`, `maximum`] is pulled to the bound when
+`clamp` is set, refused otherwise. `positional` and `flags` ("-n") shape the command line alone. `door`
+is "cli" or "mcp" for an argument that only one of them offers, "both" otherwise. With `brief` its name
+says enough to a model: the schema goes without help text, which costs every conversation.
 """
 
 Operation = namedtuple(
     "Operation",
-    "name tool title summary description params run text exit_code read_only destructive idempotent output",
+    "name tool title summary description params run text exit_code read_only destructive idempotent output claims",
+    defaults=(None,),
 )
 Operation.__doc__ = """What both doors offer.
 
 `name` is the command word, `tool` the MCP name (None: command line only), `summary` the help line,
 `description` what a model reads before it decides to call. `run(app, args)` returns a result
 tuple, `text(result)` its text form, `exit_code(result)` the process status. `output` is the JSON
-schema of the result's properties.
+schema of the result's properties. Where two operations have one command word, `claims(words)` of the
+first says whether a command line means it.
 """
 
 
@@ -47,9 +50,12 @@ def param(
     positional=False,
     flags=(),
     door="both",
+    brief=False,
 ):
     """A `Param` with the usual defaults."""
-    return Param(name, type, help, default, required, choices, minimum, maximum, clamp, positional, tuple(flags), door)
+    return Param(
+        name, type, help, default, required, choices, minimum, maximum, clamp, positional, tuple(flags), door, brief
+    )
 
 
 def bind(operation, raw, door="mcp"):
@@ -102,6 +108,8 @@ def _checked(operation, p, value):
         return value
     if p.type == "array":
         return _strings(value, wrong)
+    if p.type == "card" and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
     if not isinstance(value, str):
         raise wrong("must be text")
     value = _whole(value)
@@ -168,18 +176,50 @@ def _whole(text):
         return re.sub(_LONE, "\ufffd", text)
 
 
+def by_tool(operations):
+    """Tool name -> operation, in the order of the list; operations that share a tool are joined into one."""
+    groups = {}
+    for operation in operations:
+        groups.setdefault(operation.tool, []).append(operation)
+    return {tool: group[0] if len(group) == 1 else _joined(group) for tool, group in groups.items()}
+
+
+def _joined(group):
+    """One operation for several: `action` names the one that is meant (the first by default)."""
+    named = {operation.name: operation for operation in group}
+    first = group[0]
+    params = {p.name: p for operation in group for p in operation.params}
+    action = param("action", choices=tuple(named), default=first.name)
+
+    def run(app, args):
+        operation = named[args["action"]]
+        own = {p.name for p in operation.params}
+        for name, p in params.items():
+            if name not in own and args[name] != p.default:
+                raise UsageError(f"{operation.name} has no argument {name!r}", hint="it takes: " + ", ".join(own))
+        return operation.run(app, {name: args[name] for name in own})
+
+    return first._replace(
+        params=(action, *params.values()),
+        run=run,
+        read_only=all(operation.read_only for operation in group),
+        destructive=any(operation.destructive for operation in group),
+        idempotent=all(operation.idempotent for operation in group),
+    )
+
+
 def input_schema(operation):
     """The JSON schema of the arguments: one plain object, one type a property (strictest clients)."""
     properties, required = {}, []
     for p in operation.params:
         if p.door == "cli":
             continue
-        entry = {"type": p.type}
+        entry = {"type": "string" if p.type == "card" else p.type}
         if p.type == "array":
             entry["items"] = {"type": "string"}
         if p.choices:
             entry["enum"] = list(p.choices)
-        if p.help:
+        if p.help and not p.brief:
             entry["description"] = p.help
         properties[p.name] = entry
         if p.required:

@@ -6,17 +6,19 @@ Reads the environment and config.json, nothing else.
 import os
 from collections import namedtuple
 
+from mcore import scope
 from mcore.errors import SetupError
 
 Place = namedtuple("Place", "path origin")
 Place.__doc__ = """An absolute path and what decided it: flag, environment, config or default."""
 
-Settings = namedtuple("Settings", "home db vault config bench_queries ignore max_card_bytes sync_seconds")
+Settings = namedtuple("Settings", "home db vault config bench_queries ignore max_card_bytes sync_seconds scopes")
 Settings.__doc__ = """The paths in force and this machine's settings.
 
 `home`, `db`, `vault` and `config` are Places; `ignore` names files or folders (shell patterns) that
 are left out beside the built-in list; `max_card_bytes` is the largest file read as a card;
-`sync_seconds` how long a search may spend on taking in what changed.
+`sync_seconds` how long a search may spend on taking in what changed; `scopes` are the mapped folders,
+as `scope.folder_ranges` gives them.
 """
 
 ENV_HOME, ENV_DB, ENV_VAULT = "MEMORY_AGENT_HOME", "MEMORY_AGENT_DB", "MEMORY_AGENT_VAULT"
@@ -24,7 +26,7 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_CARD_BYTES = 16 << 20  # the largest of 86,001 real notes has 0.94 MB
 SYNC_SECONDS = 2.0
 
-_KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float)}
+_KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float), "scopes": dict}
 
 
 def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None, config=None):
@@ -48,6 +50,7 @@ def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None, c
         tuple(pattern.rstrip("/") or pattern for pattern in config.get("ignore", ())),
         config.get("max_card_bytes", MAX_CARD_BYTES),
         float(config.get("sync_seconds", SYNC_SECONDS)),
+        scope.folder_ranges(config.get("scopes", {})),
     )
 
 
@@ -131,7 +134,12 @@ def check_config(path, data):
 def _check_value(key, value, kind, broken):
     """Raises what `broken(reason)` gives unless `value` suits the setting `key`."""
     if not isinstance(value, kind) or isinstance(value, bool):
-        want = {"ignore": "a list of names", "max_card_bytes": "a whole number", "sync_seconds": "a number"}
+        want = {
+            "ignore": "a list of names",
+            "max_card_bytes": "a whole number",
+            "sync_seconds": "a number",
+            "scopes": "an object that gives a scope its folders",
+        }
         raise broken(f"{key!r} must be {want.get(key, 'text')}")
     if isinstance(value, str) and "\0" in value:
         raise broken(f"{key!r} holds a NUL character")
@@ -139,8 +147,22 @@ def _check_value(key, value, kind, broken):
         raise broken(f"{key!r} holds half a character (a lone surrogate)")
     if key == "ignore" and not all(isinstance(item, str) and item and "\0" not in item for item in value):
         raise broken("'ignore' must be a list of names, each a text")
-    if kind is not list and not isinstance(value, str) and not 0 <= value < 1e15:
+    if key == "scopes":
+        _check_scopes(value, broken)
+    elif kind is not list and not isinstance(value, str) and not 0 <= value < 1e15:
         raise broken(f"{key!r} must not be negative or absurdly large")
+
+
+def _check_scopes(value, broken):
+    """Raises unless `value` maps scopes to a folder of the vault or a list of them; makes all of them lists."""
+    for name, folders in value.items():
+        if scope.normalized(name) in (None, scope.GLOBAL):
+            raise broken(f"'scopes' names {name!r}; a scope is project/<id> or domain/<id>")
+        value[name] = folders = [folders] if isinstance(folders, str) else folders
+        if not isinstance(folders, list) or not all(
+            isinstance(folder, str) and folder.strip("/\\") and "\0" not in folder for folder in folders
+        ):
+            raise broken(f"'scopes' must give {name!r} a folder of the vault, or a list of them")
 
 
 def _line_of(text, key):

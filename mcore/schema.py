@@ -4,12 +4,13 @@ Everything here can be computed again from the vault except `card_stats`, so a c
 means: keep `card_stats`, drop the rest, index again.
 
 version 1: first.
+version 2: folders; when and where a card holds (scope to notes).
 """
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
-TABLES = ("cards", "unreadable", "meta", "cards_fts", "card_stats")
+TABLES = ("cards", "unreadable", "folders", "meta", "cards_fts", "card_stats")
 
 # unicode61 cuts at `-`, `_`, `.`, `/`; the mark categories are added because vowel signs of Thai,
 # Burmese and the Indic scripts are part of words. Contentless: the text is not stored a second time
@@ -46,8 +47,23 @@ CREATE TABLE cards (
                                            --    may not tell a later edit; read again next time
     remark TEXT NOT NULL,                  -- what could not be decoded, or ""
     indexed_at TEXT NOT NULL,              -- UTC
+    scope TEXT,                            -- its own, NULL for that of its folder
+    mark TEXT NOT NULL,                    -- forgotten, retracted or ""
+    valid_from REAL,                       -- seconds since 1970 UTC; NULL: always
+    valid_to REAL,                         -- the same, `ttl` counted in; NULL: for ever
+    review_by REAL,
+    pinned INTEGER NOT NULL,
+    confidence TEXT,                       -- as written
+    links TEXT,                            -- JSON [[target as written, wrong], ...], NULL for none
+    notes TEXT NOT NULL,                   -- a line for each of these that could not be read
+    closed_at REAL,                        -- when a newer card began to supersede it
+    closed_by TEXT,                        -- rel_path of that card
+    special INTEGER NOT NULL,              -- 1: any of scope to closed_by is set (cards_special)
     embedding BLOB                         -- reserved
 );
+CREATE INDEX cards_special             -- holds all that a search asks of special cards: no row is read
+    ON cards (doc, scope, mark, valid_from, valid_to, closed_at, special, rel_path) WHERE special = 1;
+CREATE INDEX cards_closed ON cards (closed_by) WHERE closed_by IS NOT NULL;
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,
@@ -56,6 +72,11 @@ CREATE TABLE unreadable (
     ctime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL
 );
+CREATE TABLE folders (
+    prefix TEXT PRIMARY KEY,               -- a folder with cards: its rel_path with "/" at the end, "" for the vault
+    digest INTEGER,                        -- of a listing in which nothing was new; NULL: to be compared
+    files INTEGER NOT NULL                 -- how many card files that listing had
+) WITHOUT ROWID;
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,                  -- vault: the folder this index belongs to
     value TEXT NOT NULL

@@ -14,15 +14,23 @@ all tiers stand in one list by score, each with its own tier (`fill`). Which que
 measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections import namedtuple
 from itertools import chain
 
-from mcore.errors import StoreDamaged, warning
+from mcore import scope as scopes
+from mcore import validity
+from mcore.card import revision_of
+from mcore.confirm import confirm, is_doubtful
+from mcore.errors import UsageError, warning
+from mcore.frontmatter import timestamp
+from mcore.fuse import fuse
 from mcore.importer import Freshness
+from mcore.prepare import utc_now
 from mcore.ranking import Ranking, is_question
 from mcore.snippet import snippet
-from mcore.store import REBUILD
+from mcore.store import Limits
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
@@ -30,24 +38,61 @@ MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
-SIMILAR_TERMS = 24  # a title and the first words of a body
+MAX_VARIANTS, MAX_VARIANT_CHARS = 5, 100
+FUSED_POOL = 60  # cards of each query that are fused
+MAX_POOL = 200  # cards that offset can reach
+ANY_TIME = "any"
+OUTDATED = 3
+CHAIN = 20  # cards that one card replaced, one by another, which a hit names
 
-Hit = namedtuple("Hit", "id path title kind source score matched coverage snippet")
-Result = namedtuple("Result", "query hits matched searched hidden nearest freshness warnings")
+Hit = namedtuple(
+    "Hit",
+    "id path title kind source score matched coverage snippet missing revision scope state valid_from valid_to "
+    "replaces replaced_by confidence review_due",
+)
+Hit.__doc__ = """One card found.
+
+`missing` are the terms of the query that it lacks; `state` is current unless another time was asked
+about; `replaces` names the cards that it supersedes, nearest first; `replaced_by` its successor by now.
+Times are UTC text or None.
+"""
+Result = namedtuple(
+    "Result", "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings"
+)
 Result.__doc__ = """The answer to one search.
 
 `matched` is the highest tier of its hits ("" when there is none). `searched` is how many cards were searched,
 `hidden` maps a filter to the number of hits it hid, `nearest` names terms the vault does have that
-are like the query's unknown ones; the last two are filled when there is no hit.
+are like the query's unknown ones (when there is no hit). `as_of` is the time asked about, if any,
+`scope` the scopes that were searched ([]: all). `outdated` are cards that answer and are not in force,
+with their successors; named when nothing in force answers.
 """
+Outdated = namedtuple("Outdated", "path title state replaced_by")
+Retrieval = namedtuple("Retrieval", "strategy reason queries pool offset next_offset terms_used terms_dropped")
+Retrieval.__doc__ = """How the answer came about.
+
+`strategy` is cascade, fill or fused; `reason` matched, relaxed_match (only some terms), no_lexical_match,
+empty_scope (no card passes the filters) or offset_beyond_pool. `queries` has one Asked each; `pool` counts
+the cards that could be paged through; `terms_dropped` are those that no hit holds.
+"""
+Asked = namedtuple("Asked", "query matched hits")
+_Query = namedtuple("_Query", "text terms look found")
 
 
 class Searcher(ABC):
     """What the doors need of a search; another implementation can stand in."""
 
     @abstractmethod
-    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto"):
-        """The Result for a query: at most `limit` hits, best first; `match` is one of MATCH_MODES."""
+    def search(
+        self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto", scope=None,
+        scope_only=False, as_of=None, variants=(), offset=0,
+    ):  # fmt: skip
+        """The Result for a query: at most `limit` hits, best first, from `offset` on.
+
+        `match` is one of MATCH_MODES. Cards of `scope` (default global; "all" for every one) answer, and
+        global ones unless `scope_only`; those in force `as_of` a time (default now; "any" for all).
+        `variants` are other wordings, fused with the query by rank.
+        """
 
 
 class FtsSearcher(Searcher):
@@ -57,8 +102,11 @@ class FtsSearcher(Searcher):
         self.store = store
         self.indexer = indexer
 
-    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto"):
-        limit = max(1, min(MAX_LIMIT, limit))
+    def search(
+        self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto", scope=None,
+        scope_only=False, as_of=None, variants=(), offset=0,
+    ):  # fmt: skip
+        limit, offset = max(1, min(MAX_LIMIT, limit)), max(0, offset)
         kind = kind.casefold() if kind else None
         source = source or None
         if sync:
@@ -68,23 +116,35 @@ class FtsSearcher(Searcher):
         asked, query = query, query[:MAX_QUERY_CHARS]
         terms, left_off = split_query(query)
         warnings = _query_warnings(asked, terms, left_off, freshness)
+        limits, notes = self.limits(scope, scope_only, as_of)
+        variants, more = _usable_variants(query, variants)
+        warnings += notes + more
+        pool = max(FUSED_POOL, offset + limit) if variants else offset + limit
         with self.store.reading():
-            look = _Look(self.store, self.indexer, query, terms, limit, kind, source)
-            found = look.fill() if match == "fill" or match == "auto" and is_question(query) else look.cascade()
-            hits, gone = self._hits(found, terms), look.gone
-            searched = self.store.total()
-            if not hits and self.store.dead_rows() < 0:
-                raise StoreDamaged(
-                    f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD
-                )
-            hidden = {} if hits else self._hidden(terms, kind, source)
-            nearest = [] if hits or not terms else self._nearest(terms)
+            passing, outside = self._passing(kind, source, limits)
+            queries = [
+                self._asked(text, match, min(MAX_POOL, pool), (kind, source, limits), passing)
+                for text in [query, *variants]
+            ]
+            found, terms_of = _merged(queries)
+            page = found[offset : offset + limit]
+            hits, gone = self._hits(page, terms_of, queries, limits), set().union(*(q.look.gone for q in queries))
+            searched = self.store.total() - outside.forgotten
+            if is_doubtful(self.store, self.indexer, terms, hits):
+                warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, bool(kind or source)))
+            matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
+            hidden = {} if found else self._hidden(terms, kind, source, limits)
+            hidden |= self._out_of_view(terms, matched, kind, source, outside)
+            outdated = self._outdated(query, match, kind, source, limits) if not found and "validity" in hidden else []
+            nearest = [] if found or not terms else self._nearest(terms, limits)
+            retrieval = self._retrieval(queries, found, hits, offset, limit, (kind, source, limits))
         if not searched:
             warnings += self.indexer.vault_warnings()
         if gone and not sync:
             freshness = freshness._replace(stale=freshness.stale + len(gone))
-        matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
-        return Result(query, hits, matched, searched, hidden, nearest, freshness, warnings)
+        at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
+        return Result(query, hits, matched, searched, hidden, outdated, nearest, at, list(limits.scopes or ()),
+                      retrieval, freshness, warnings)  # fmt: skip
 
     def every(self, query):
         """The rel_paths of all cards that hold every term of a query: the first tier without a limit."""
@@ -95,34 +155,150 @@ class FtsSearcher(Searcher):
             docs = self.store.docs_matching(to_query_expr(terms, "all"))
             return {row.rel_path for row in self.store.found(docs).values()}
 
-    def similar(self, text, limit, without):
-        """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
-        terms, _ = split_query(text, SIMILAR_TERMS)
-        if not terms:
-            return []
-        with self.store.reading():
-            found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1)
-        return [card for card in found if card.rel_path != without][:limit]
+    # ---- which cards may answer ------------------------------------------------------------------
 
-    def _hits(self, found, terms):
-        """Hits of (row, tier, coverage) triples, with the place that answers."""
-        names = self.store.real_names([row.id for row, _, _ in found])
+    def limits(self, scope=None, scope_only=False, as_of=None):
+        """(Limits, warnings) from a call's words. Raises UsageError for what is no scope or no time."""
+        ranges = self.indexer.settings.scopes
+        at = _time(as_of)
+        if not scope:
+            return Limits(at, (scopes.GLOBAL,), ranges), []
+        name = scopes.normalized(scope)
+        if name is None or name != scopes.GLOBAL and not self.store.has_scope(name, ranges):
+            known = self.store.scopes(ranges)
+            name = scopes.asked(scope, known)
+            near = scopes.nearest(scope, known)
+            hint = "did you mean " + ", ".join(near) + "?" if near else "memory stats lists the scopes"
+            if name is None:
+                raise UsageError(f"{scope[:60]!r} is no scope: it is {scopes.FORMS}, or all", "", hint)
+            if name == scopes.ALL:
+                return Limits(at, None, ranges), []
+            if name not in known:
+                return _limits_of(at, name, scope_only, ranges), [
+                    warning("unknown-scope", f"no card has the scope {name}", hint)
+                ]
+        return _limits_of(at, name, scope_only, ranges), []
+
+    def _passing(self, kind, source, limits):
+        """(the docs that pass, as something that knows what is in it, None for all; the Outside of the limits)."""
+        if limits.scopes is not None and scopes.GLOBAL not in limits.scopes:  # then plain global cards are outside too
+            wider = self.store.outside(limits._replace(scopes=(*limits.scopes, scopes.GLOBAL)))
+            return self.store.docs_of(kind, source, limits), wider
+        outside = self.store.outside(limits)
+        if kind is not None or source is not None:
+            return self.store.docs_of(kind, source, limits), outside
+        return _AllBut(outside.docs) if outside.docs else None, outside
+
+    def _asked(self, text, match, pool, filters, passing):
+        """One wording, answered."""
+        terms, _ = split_query(text)
+        look = _Look(self.store, self.indexer, text, terms, pool, filters, passing)
+        fills = match == "fill" or match == "auto" and is_question(text)
+        return _Query(text, terms, look, look.fill() if fills else look.cascade())
+
+    def _outdated(self, query, match, kind, source, limits):
+        """The best OUTDATED cards that answer without being in force."""
+        wider = limits._replace(at=None)
+        passing, _ = self._passing(kind, source, wider)
+        asked = self._asked(query, match, OUTDATED, (kind, source, wider), passing)
+        lives = self.store.lives([row.id for row, _, _ in asked.found])
         return [
-            Hit(
-                row.id,
+            Outdated(
                 row.rel_path,
                 row.title,
-                row.kind,
-                row.source,
-                round(row.score, 4),
-                tier,
-                coverage,
-                snippet(self.indexer.body(row.rel_path, names[row.id]), terms),
+                validity.state(limits.at, life.mark, life.valid_from, life.valid_to, life.closed_at),
+                life.closed_by,
             )
-            for row, tier, coverage in found
+            for row, life in ((row, lives[row.id]) for row, _, _ in asked.found)
         ]
 
-    def _hidden(self, terms, kind, source):
+    def _retrieval(self, queries, found, hits, offset, limit, filters):
+        asked = [
+            Asked(q.text, min((tier for _, tier, _ in q.found), key=TIERS.index, default=""), len(q.found))
+            for q in queries
+        ]
+        first = queries[0]
+        strategy = "fused" if len(queries) > 1 else "fill" if first.look.filled else "cascade"
+        if hits:
+            reason = "matched" if any(hit.matched.startswith("all") for hit in hits) else "relaxed_match"
+        elif found:
+            reason = "offset_beyond_pool"
+        else:
+            reason = "no_lexical_match" if self.store.count_passing(*filters) else "empty_scope"
+        terms = [term.text for term in first.terms]
+        lacked = [term for term in terms if all(term in hit.missing for hit in hits)]
+        more = offset + limit if hits and len(found) >= offset + limit < MAX_POOL else None
+        return Retrieval(strategy, reason, asked, len(found), offset, more,
+                         [term for term in terms if term not in lacked], lacked)  # fmt: skip
+
+    def _out_of_view(self, terms, matched, kind, source, outside):
+        """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
+
+        Beside hits only cards that hold every term are counted: looser ones are many and say little.
+        """
+        groups = {"scope": outside.elsewhere, "validity": outside.not_in_force}
+        if not terms or not any(groups.values()):
+            return {}
+        if kind is not None or source is not None:
+            docs = self.store.docs_of(kind, source)
+            groups = {name: some & docs for name, some in groups.items()}
+        for tier in (matched if matched.startswith("all") else "all",) if matched else TIERS:
+            expr = to_query_expr(terms, tier)
+            found = set(self.store.docs_matching(expr)) if expr else set()
+            hidden = {name: len(some & found) for name, some in groups.items()}
+            if any(hidden.values()):
+                return {name: n for name, n in hidden.items() if n}
+        return {}
+
+    def _hits(self, found, query_of, queries, limits):
+        """Hits of (row, tier, coverage) triples, with the place that answers."""
+        ids = [row.id for row, _, _ in found]
+        names, lives = self.store.real_names(ids), self.store.lives(ids, limits.ranges)
+        replaced = self._replaced([row.rel_path for row, _, _ in found])
+        now = time.time()
+        at = now if limits.at is None else limits.at
+        hits = []
+        for row, tier, coverage in found:
+            life, query = lives[row.id], queries[query_of[row.id]]
+            closed = life.closed_at is not None and life.closed_at <= now
+            hits.append(
+                Hit(
+                    row.id,
+                    row.rel_path,
+                    row.title,
+                    row.kind,
+                    row.source,
+                    round(row.score, 4),
+                    tier,
+                    coverage,
+                    snippet(self.indexer.body(row.rel_path, names[row.id]), query.terms),
+                    query.look.missing(row.id) if tier.startswith("any") else [],
+                    revision_of(life.content_hash),
+                    life.scope,
+                    validity.state(at, life.mark, life.valid_from, life.valid_to, life.closed_at),
+                    _utc(life.valid_from),
+                    _utc(_end(life)),
+                    replaced.get(row.rel_path, []),
+                    life.closed_by if closed else None,
+                    life.confidence,
+                    life.review_by is not None and life.review_by <= now,
+                )
+            )
+        return hits
+
+    def _replaced(self, paths):
+        """path -> the cards it replaced, nearest first, along the chain."""
+        chains, tips = {}, {path: path for path in paths}
+        for _ in range(CHAIN):
+            if not tips:
+                break
+            found = self.store.closed_by(list(tips))
+            for old, by in found:
+                chains.setdefault(tips[by], []).append(old)
+            tips = {old: tips[by] for old, by in found}
+        return chains
+
+    def _hidden(self, terms, kind, source, limits):
         """For each filter in force: how many hits there are without it; for two that only hide together,
         without both."""
         hidden = {}
@@ -135,14 +311,14 @@ class FtsSearcher(Searcher):
                 continue
             for tier in TIERS:
                 expr = to_query_expr(terms, tier) if terms else None
-                n = self.store.count_matches(expr, *rest) if expr else 0
+                n = self.store.count_matches(expr, *rest, limits) if expr else 0
                 if n:
                     hidden[name] = n
                     break
         return hidden
 
-    def _nearest(self, terms):
-        """Words of the vault that are like the query's words that it does not have."""
+    def _nearest(self, terms, limits):
+        """Words of the cards that may answer which are like the query's words that the vault does not have."""
         import difflib
 
         near = {}
@@ -155,16 +331,20 @@ class FtsSearcher(Searcher):
                 continue
             for close in difflib.get_close_matches(word, words, 3, 0.7):
                 near[close] = None
-        return list(near)[:5]
+        # Words of cards that are gone or forgotten stay in the vocabulary for a while.
+        return [word for word in list(near)[:10] if self.store.count_matches(f'"{word}"', limits=limits)][:5]
 
 
 class _Look:
     """One query being answered. A deleted card is never returned: `gone` gathers the ids of those met."""
 
-    def __init__(self, store, indexer, query, terms, limit, kind, source):
+    def __init__(self, store, indexer, query, terms, limit, filters, passing):
+        """`filters` are the arguments of the store's questions, `passing` the docs that they let pass, or None."""
         self.store, self.indexer = store, indexer
         self.query, self.terms, self.limit = query, terms, limit
-        self.filters = (kind, source)
+        self.filters, self.passing = filters, passing
+        self.filled = False
+        self.holders = {}  # term -> ids of the hits that hold it, where shares were counted
         self.ranking = Ranking(store)
         self.docs = {}  # id -> doc of the cards that were ranked
         self.gone = set()
@@ -194,6 +374,7 @@ class _Look:
 
     def fill(self):
         """(row, tier, coverage) triples of the best cards of all tiers, by score; loose matches fill up below."""
+        self.filled = True
         if not self.terms:
             return []
         expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
@@ -247,6 +428,7 @@ class _Look:
                 forms = self.ranking.forms.get(term.text, ())
                 expr = " OR ".join([term_expr(term, True), *(f'"{form}"' for form in forms)])
                 holders |= self.store.matching_ids(expr, ids)
+            self.holders.setdefault(term.text, set()).update(holders)
             for id in holders:
                 held[id] += 1
             for part in term.parts:
@@ -255,11 +437,14 @@ class _Look:
                     held[id] += 1 / len(term.parts)
         return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
 
+    def missing(self, id):
+        """The terms that a loose hit does not hold."""
+        return [term.text for term in self.terms if id not in self.holders.get(term.text, ())]
+
     def _ranked(self, docs):
         """Rows of the cards (of `docs`, if given) that the ranking scores, best first."""
-        if any(self.filters):
-            passing = self.store.docs_of(*self.filters)
-            docs = passing if docs is None else docs & passing
+        if self.passing is not None:
+            docs = self.passing if docs is None else docs & self.passing
         scores = self.ranking.scores(self.query, docs)
         rows = []
         for doc, row in self.store.found(list(scores)).items():
@@ -291,6 +476,80 @@ class _Look:
         return there
 
 
+def _confirm_warnings(left):
+    """Says when an answer is empty by the index alone."""
+    if not left:
+        return []
+    said = f"there was no time to read {left} cards' files and confirm that the index misses none"
+    return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
+
+
+class _AllBut:
+    """Every doc except some."""
+
+    def __init__(self, docs):
+        self._docs = docs
+
+    def __contains__(self, doc):
+        return doc not in self._docs
+
+    def __rand__(self, docs):
+        return docs - self._docs
+
+
+def _limits_of(at, scope, scope_only, ranges):
+    return Limits(at, (scope,) if scope_only or scope == scopes.GLOBAL else (scope, scopes.GLOBAL), ranges)
+
+
+def _time(as_of):
+    """The time meant by `as_of`, in seconds; None for any time."""
+    if not as_of or as_of == "now":
+        return time.time()
+    if as_of == ANY_TIME:
+        return None
+    seconds = timestamp(as_of)
+    if seconds is None:
+        raise UsageError(f"as_of {as_of[:60]!r} is no date", hint="such as 2026-12-01, 2026-12-01T08:30:00Z, or any")
+    return seconds
+
+
+def _utc(seconds):
+    return None if seconds is None else utc_now(seconds) or None
+
+
+def _end(life):
+    """When a card ceases to hold: by its own words or when a newer one closes it, whichever comes first."""
+    ends = [end for end in (life.valid_to, life.closed_at) if end is not None]
+    return min(ends, default=None)
+
+
+def _usable_variants(query, variants):
+    """(other wordings that are worth asking, warnings): at most MAX_VARIANTS, each once, cut to MAX_VARIANT_CHARS."""
+    wordings = [" ".join(text.split()) for text in variants]
+    wordings = [text for text in dict.fromkeys(wordings) if text and text != query]
+    warnings = []
+    if len(wordings) > MAX_VARIANTS or any(len(text) > MAX_VARIANT_CHARS for text in wordings):
+        text = f"at most {MAX_VARIANTS} variants of {MAX_VARIANT_CHARS} characters are used"
+        warnings.append(warning("variants-cut", text, "give fewer or shorter ones"))
+    return [text[:MAX_VARIANT_CHARS] for text in wordings[:MAX_VARIANTS]], warnings
+
+
+def _merged(queries):
+    """(the triples of all queries in one list, id -> number of the query whose words show it best)."""
+    if len(queries) == 1:
+        found = queries[0].found
+        return found, dict.fromkeys((row.id for row, _, _ in found), 0)
+    triples = [{row.id: (row, tier, coverage) for row, tier, coverage in q.found} for q in queries]
+    merged, query_of = [], {}
+    for id, score, number in fuse([[row.id for row, _, _ in q.found] for q in queries]):
+        row, tier, coverage = min(
+            (some[id] for some in triples if id in some), key=lambda triple: (TIERS.index(triple[1]), -triple[2])
+        )
+        merged.append((row._replace(score=score), tier, coverage))
+        query_of[id] = number
+    return merged, query_of
+
+
 def _query_warnings(query, terms, left_off, freshness):
     warnings = []
     if len(query) > MAX_QUERY_CHARS:
@@ -312,6 +571,12 @@ def _query_warnings(query, terms, left_off, freshness):
     if freshness.stale:
         warnings.append(
             warning("stale", f"{freshness.stale} changed files are not in this answer yet", "run: memory index")
+        )
+    if freshness.unchecked:
+        warnings.append(
+            warning(
+                "stale", f"{freshness.unchecked} cards were not looked at again for lack of time", "run: memory index"
+            )
         )
     if freshness.unreadable:
         warnings.append(

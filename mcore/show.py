@@ -1,21 +1,26 @@
 """Read one card: find it by id or path, read its file, cut a page out of it."""
 
 import os
+import time
 from collections import namedtuple
 
-from mcore import vault
-from mcore.card import name_key
+from mcore import validity, vault
+from mcore.card import content_hash, name_key, revision_of
 from mcore.cardfile import read_card
 from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.readtext import page
 
 Shown = namedtuple(
     "Shown",
     "id path title kind source tags created updated fields text offset length returned has_more next_offset "
-    "freshness warnings",
+    "freshness revision scope state valid_from valid_to replaces replaced_by warnings",
 )
-Shown.__doc__ = """A page of one card: `text` is its body, `fields` the frontmatter as read."""
+Shown.__doc__ = """A page of one card: `text` is its body, `fields` the frontmatter as read.
+
+`revision` names the whole text of the file, for `expected_revision`; `state` says whether the card is
+current; `replaces` are the cards it closes, `replaced_by` its successor.
+"""
 
 _OWN_FIELDS = {"title", "kind", "source", "tags", "created", "updated"}
 COUNT_WAIT_SECONDS = 0.5  # a reading is not worth a longer wait for another writer
@@ -27,13 +32,18 @@ def show(app, card=None, id=None, path=None, offset=0, max_chars=20_000, full=Fa
     Raises NotFound when the vault has no such card. The text is read from the file itself.
     """
     freshness = app.freshness(sync)
-    detail = _find(app.store, *_address(card, id, path))
-    text, remark = _read(app, detail)
+    detail = find(app.store, *address(card, id, path))
+    _, data = card_bytes(app, detail)
+    text, remark = vault.decode(data)
     content = read_card(detail.rel_path, text)
     part = page(content.body, offset, 0 if full else max_chars)
     warnings = [warning("frontmatter", f"line {line}: {message}") for line, message in content.warnings]
     if remark:
         warnings.append(warning("not-utf8", remark, "save the file as UTF-8"))
+    warnings += [warning("field", note, "mend the field") for note in content.life.notes]
+    life, state, end = _life(app, detail)
+    if state != validity.CURRENT:
+        warnings.append(_state_note(life, state))
     if offset == 0:
         _count(app.store, detail.rel_path)
     return Shown(
@@ -48,11 +58,31 @@ def show(app, card=None, id=None, path=None, offset=0, max_chars=20_000, full=Fa
         {key: value for key, value in content.fields.items() if key.casefold() not in _OWN_FIELDS},
         *part,
         freshness,
+        revision_of(content_hash(data)),
+        life.scope,
+        state,
+        None if life.valid_from is None else utc_now(life.valid_from),
+        None if end is None else utc_now(end),
+        [old for old, _ in app.store.closed_by([detail.rel_path])],
+        life.closed_by,
         warnings,
     )
 
 
-def _address(card, id, path):
+def _life(app, detail):
+    """(LifeRow, state by now, end of validity) of a card."""
+    life = app.store.lives([detail.id], app.settings.scopes)[detail.id]
+    state = validity.state(time.time(), life.mark, life.valid_from, life.valid_to, life.closed_at)
+    ends = [end for end in (life.valid_to, life.closed_at) if end is not None]
+    return life, state, min(ends, default=None)
+
+
+def _state_note(life, state):
+    by = f" by {life.closed_by}" if state in (validity.SUPERSEDED, validity.RETRACTED) and life.closed_by else ""
+    return warning("not-in-force", f"this card is {state}{by}", "it is shown because it was asked for by name")
+
+
+def address(card, id=None, path=None):
     """(id, path) from whichever the door offers; exactly one is set."""
     given = [value for value in (card, id, path) if value not in (None, "")]
     if len(given) != 1:
@@ -62,11 +92,12 @@ def _address(card, id, path):
     return id, path
 
 
-def _find(store, id, path):
+def find(store, id, path):
     """The card's Detail. A path is taken as written, else as macOS or Windows would match it."""
     if id is not None:
         detail = store.by_id(id) if abs(id) < 1 << 63 else None
         if detail is None:
+            store.check_rows()
             raise NotFound(f"there is no card with the id {id}", "ids are the ones search returned", "search again")
         return detail
     wanted = path.replace("\\", "/").removeprefix("./")
@@ -82,6 +113,7 @@ def _find(store, id, path):
     unreadable = store.known_unreadable()
     if wanted in unreadable:
         raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "mend the file, then run: memory index")
+    store.check_rows()
     import difflib
 
     near = difflib.get_close_matches(wanted[:200], paths, 3, 0.6)
@@ -92,8 +124,8 @@ def _find(store, id, path):
     )
 
 
-def _read(app, detail):
-    """(text, remark) of a card's file, which must still be inside the vault."""
+def card_bytes(app, detail):
+    """(path, bytes) of a card's file, which must still be inside the vault and hold text."""
     root = app.settings.vault.path
     name = os.fsdecode(detail.raw_name) if detail.raw_name else detail.rel_path
     path = vault.file_path(root, name)
@@ -101,7 +133,8 @@ def _read(app, detail):
         raise CardError(f"{detail.rel_path} leads out of the vault through a link", "", "it is not read")
     try:
         data, _ = vault.read_bytes(path, app.settings.max_card_bytes)
-        return vault.decode(data)
+        vault.decode(data)
+        return path, data
     except CardError as error:
         if vault.stamp_of(path) is None:
             raise NotFound(

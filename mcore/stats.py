@@ -1,13 +1,19 @@
 """Overviews: what the vault holds, and where everything is."""
 
+import time
 from collections import namedtuple
 
+from mcore import validity
 from mcore.errors import warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 
 LATEST = 5
 
-Stats = namedtuple("Stats", "total kinds sources latest read_counts vault freshness warnings")
+Stats = namedtuple(
+    "Stats", "total kinds sources latest read_counts vault freshness scopes forgotten retracted warnings"
+)
+Stats.__doc__ = """Totals; forgotten cards are counted in `forgotten` alone. `scopes` maps each scope to its
+total, active (in force now) and newest (UTC)."""
 Latest = namedtuple("Latest", "id path title kind changed_at")
 ReadCounts = namedtuple("ReadCounts", "cards readings most")
 Paths = namedtuple("Paths", "home db vault config warnings")
@@ -21,7 +27,8 @@ def stats(app, sync=True):
     warnings = []
     if freshness.stale:
         warnings.append(warning("stale", f"{freshness.stale} changed files are not counted yet", "run: memory index"))
-    total = store.total()
+    forgotten = len(store.marked(validity.FORGOTTEN))
+    total = store.total() - forgotten
     if not total:
         warnings += app.indexer.vault_warnings()
     return Stats(
@@ -32,6 +39,12 @@ def stats(app, sync=True):
         ReadCounts(cards, readings, [{"path": p, "read_count": n, "last_read_at": at} for p, n, at in most]),
         app.settings.vault.path,
         freshness,
+        {
+            name: {"total": n, "active": active, "newest": utc_now(ns // 1_000_000_000)}
+            for name, (n, active, ns) in store.scopes(app.settings.scopes, time.time()).items()
+        },
+        forgotten,
+        len(store.marked(validity.RETRACTED)),
         warnings,
     )
 

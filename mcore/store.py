@@ -11,50 +11,88 @@ from contextlib import closing, contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
+from mcore.scope import GLOBAL
 from mcore.tokenize import columns
+from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
-FTS_HASH_BYTES = 32 << 20  # in bulk loads: 87 s of CPU fell to 32-37 s at 100,000 cards
+# In bulk loads. CPU at 100,000 cards: 87 s by default, 26 s with 16 MB, 22 s with 64 MB and no merging before
+# the end (3 s more); 128 MB gains nothing.
+FTS_HASH_BYTES = 64 << 20
 _LAST_CHAR = "\U0010ffff"
 BATCH = 500  # below SQLite's limit of 999 variables in old builds
 
+NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)  # of a card whose frontmatter says nothing of its life
 Row = namedtuple(
     "Row",
-    "id doc rel_path raw_name title kind source tags priority ttl created updated length "
-    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at labels body",
+    "id rel_path raw_name title kind source tags priority ttl created updated length "
+    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at "
+    "scope mark valid_from valid_to review_by pinned confidence links notes special columns",
+    defaults=(*NO_LIFE, ("", "", "", "")),
 )
-Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-text index.
+Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
 
-`id` None lets the database choose one that was never used.
+`id` None lets the database choose one that was never used. `scope` to `special` are what the frontmatter says
+of the card's life (see schema).
 """
 
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
+Limits = namedtuple("Limits", "at scopes ranges", defaults=(None, None, ()))
+Limits.__doc__ = """Which cards may answer: those in force `at` a time (None: at any), in one of `scopes` (None: any).
 
-_CARD_COLUMNS = Row._fields[:-2]
+`ranges` are the mapped folders, as `scope.folder_ranges` gives them. Forgotten cards never pass.
+"""
+Outside = namedtuple("Outside", "docs elsewhere not_in_force forgotten")
+Outside.__doc__ = """The docs that limits keep out; of them those for their scope alone, and for their time alone;
+how many cards are forgotten."""
+LifeRow = namedtuple(
+    "LifeRow", "scope mark valid_from valid_to review_by pinned confidence closed_at closed_by content_hash mtime_ns"
+)
+LinkRow = namedtuple("LinkRow", "rel_path links valid_from created mtime_ns")
+
+Known = namedtuple("Known", "rel_path name doc kind source content_hash")
+Known.__doc__ = """What the index says of one card's file; `name` is its real name below the vault."""
+
+_CARD_COLUMNS = ("doc", *Row._fields[:-1])
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
 _INSERT_TEXT = "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
 )
-_LEFT = (
+# What two indexes have in common, and what the attached one lacks.
+_LACKING = (
     "SELECT rel_path, id FROM main.cards WHERE rel_path NOT IN (SELECT rel_path FROM built.cards) "
     "AND id NOT IN (SELECT id FROM built.cards)"
 )
+_BOTH = "FROM main.cards AS old JOIN built.cards AS new USING (id) WHERE "
+_MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_path"
+_UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
+_GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
+
+Taken = namedtuple("Taken", "lacking moves kept updated gone total late", defaults=(0,))
+Taken.__doc__ = """What came of a takeover: `lacking` (rel_path, id) of the cards that the new index has neither
+under their path nor their id, `moves` old rel_path -> new; counts of cards: `kept` their id, `updated`
+with other content under their path, `gone` ids, the `total` of the new index, and of the lacking the `late`
+ones that were added to it.
+"""
+
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
 
 
 class Store:
-    """An open index. Use `open_store`; close it when done."""
+    """An open index. Use `open_store`; close it when done. A `frozen` one cannot be written, and what others
+    write to it is not seen."""
 
-    def __init__(self, connection, path):
+    def __init__(self, connection, path, frozen=False):
         self.connection = connection
         self.path = path
+        self.frozen = frozen
         self._has_vocabulary = False
 
     def close(self):
@@ -66,18 +104,29 @@ class Store:
     def writing(self, wait=BUSY_SECONDS):
         """One write transaction, whole or not at all. Raises StoreBusy after `wait` seconds."""
         with guarded(self.path):
-            self.connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
             try:
-                self.connection.execute("BEGIN IMMEDIATE")
-            finally:
-                self.connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
-            try:
+                self._wait(wait)
+                try:
+                    self.connection.execute("BEGIN IMMEDIATE")
+                finally:
+                    self._wait(BUSY_SECONDS)
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
+                self._roll_back()
                 raise
+
+    def _wait(self, seconds):
+        """Sets how long a statement waits for others' locks."""
+        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
+    def _roll_back(self):
+        self._has_vocabulary = False  # made inside the transaction, it goes with it
+        if self.connection.in_transaction:
+            try:
+                self.connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                pass  # what went wrong before is what is told; closing rolls back too
 
     @contextmanager
     def reading(self):
@@ -95,22 +144,61 @@ class Store:
         with guarded(self.path):
             return self.connection.execute(sql, values).fetchall()
 
-    def _in_batches(self, sql, values):
-        """Rows of a statement with `{}` for a list of values, asked in batches."""
+    def _in_batches(self, sql, values, more=()):
+        """Rows of a statement with `{}` for a list of values, asked in batches; `more` values follow the list."""
         values = list(values)
         for at in range(0, len(values), BATCH):
             part = values[at : at + BATCH]
-            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), part)
+            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), [*part, *more])
 
     # ---- what the index knows of the files -------------------------------------------------------
 
-    def each_stamp(self):
-        """(rel_path, stamp as a tuple, racy) of every indexed card, one at a time (memory)."""
+    def each_stamp(self, folder=None):
+        """(rel_path, stamp as a tuple, racy) of every indexed card (of a folder), one at a time (memory)."""
+        sql, values = "SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards", ()
+        if folder is not None:
+            sql += " WHERE rel_path >= ? AND rel_path < ? AND instr(substr(rel_path, ?), '/') = 0"
+            values = (folder, folder + _LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
-            for row in self.connection.execute("SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards"):
+            for row in self.connection.execute(sql, values):
                 if not isinstance(row[0], str):  # NOT NULL says otherwise, a flipped bit does not care
                     raise sqlite3.DatabaseError("malformed row of cards")
                 yield row[0], row[2:], row[1]
+
+    def folders(self):
+        """prefix -> digest (None: not settled) of every folder that has cards or unreadable files here; {} when
+        they do not add up to the cards there are."""
+        rows = self.query("SELECT prefix, digest, files FROM folders")
+        folders = {prefix: digest for prefix, digest, _ in rows}
+        if (
+            None not in folders.values()
+            and sum(files for _, _, files in rows) != self.total() + self.count_unreadable()
+        ):
+            return {}
+        return folders
+
+    def count_below(self, prefix):
+        """How many cards lie in a folder and those below it."""
+        return self.query(
+            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + _LAST_CHAR)
+        )[0][0]
+
+    def version(self):
+        """A number that changes when another connection has written."""
+        return self.query("PRAGMA data_version")[0][0]
+
+    def settle(self, listings, gone, version, wait):
+        """Notes (prefix, digest, files) of folders in which nothing is new and forgets those that are gone,
+        unless another process has written since `version`; the caller has not."""
+        with self.writing(wait):
+            if self.version() == version:
+                self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", listings)
+                self.connection.executemany("DELETE FROM folders WHERE prefix = ?", [(folder,) for folder in gone])
+
+    def _unsettle(self, rel_paths):
+        """Has the folders of some cards compared the next time."""
+        folders = {(path[: path.rfind("/") + 1],) for path in rel_paths}
+        self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, NULL, 0)", folders)
 
     def ids(self):
         """rel_path -> id of every indexed card."""
@@ -137,15 +225,18 @@ class Store:
         """Takes cards out; their rows in cards_fts stay behind, dead (see schema)."""
         for at in range(0, len(ids), BATCH):
             part = list(ids)[at : at + BATCH]
-            self.connection.execute(f"DELETE FROM cards WHERE id IN ({', '.join('?' * len(part))})", part)
+            marks = ", ".join("?" * len(part))
+            gone = self.connection.execute(f"SELECT rel_path FROM cards WHERE id IN ({marks})", part).fetchall()
+            self._unsettle(path for (path,) in gone)
+            self.connection.execute(f"DELETE FROM cards WHERE id IN ({marks})", part)
 
     def insert(self, rows):
-        """Adds cards. All are cut before all are stored: taking turns cost a quarter more CPU (caches)."""
+        """Adds cards. The one place where the full-text index grows."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
-        rows = [row._replace(doc=doc) for doc, row in enumerate(rows, last + 1)]
-        cut = [(row.doc, *columns(row.title, row.labels, row.body)) for row in rows]
-        self.connection.executemany(_INSERT_TEXT, cut)
-        self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
+        rows = list(enumerate(rows, last + 1))
+        self.connection.executemany(_INSERT_TEXT, [(doc, *row.columns) for doc, row in rows])
+        self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
+        self._unsettle(row.rel_path for _, row in rows)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -157,14 +248,18 @@ class Store:
             "UPDATE cards SET size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, racy = ? WHERE rel_path = ?",
             (*stamp, racy, rel_path),
         )
+        self._unsettle([rel_path])
 
     def set_unreadable(self, rel_path, reason, stamp):
         self.connection.execute(
             "INSERT OR REPLACE INTO unreadable VALUES (?, ?, ?, ?, ?, ?)", (rel_path, reason, *stamp)
         )
+        self._unsettle([rel_path])
 
     def clear_unreadable(self, rel_paths):
-        self.connection.executemany("DELETE FROM unreadable WHERE rel_path = ?", [(p,) for p in rel_paths])
+        gone = self.connection.executemany("DELETE FROM unreadable WHERE rel_path = ?", [(p,) for p in rel_paths])
+        if gone.rowcount > 0:
+            self._unsettle(rel_paths)
 
     def move_stats(self, moves):
         """Carries reading counts along; `moves` maps old rel_path to new."""
@@ -184,9 +279,9 @@ class Store:
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    def match(self, expr, limit, kind=None, source=None):
+    def match(self, expr, limit, kind=None, source=None, limits=None):
         """The best `limit` cards for an FTS5 expression, best first; larger scores are better."""
-        where, values = _filters(kind, source)
+        where, values = _filters(kind, source, limits)
         rows = self.query(
             f"SELECT cards.id, rel_path, cards.title, kind, source, -{_BM25} AS score "
             f"FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid "
@@ -195,9 +290,9 @@ class Store:
         )
         return [Found(*row) for row in rows]
 
-    def count_matches(self, expr, kind=None, source=None):
+    def count_matches(self, expr, kind=None, source=None, limits=None):
         """How many cards an FTS5 expression finds."""
-        where, values = _filters(kind, source)
+        where, values = _filters(kind, source, limits)
         return self.query(
             f"SELECT count(*) FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid WHERE cards_fts MATCH ?{where}",
             (expr, *values),
@@ -222,11 +317,33 @@ class Store:
                 )
         self._has_vocabulary = True
 
+    # ---- whether an empty answer can be trusted --------------------------------------------------
+
+    def check_rows(self):
+        """Raises StoreDamaged when rows of `cards` cannot be found by their keys, or lack their full text."""
+        self._check("integrity_check(cards)")
+        if self.dead_rows() < 0:
+            raise StoreDamaged(f"cannot use the index {self.path}", "cards are missing from its full text", REBUILD)
+
+    def check_pages(self):
+        """Raises StoreDamaged when any page of the file is damaged, those in no use among them."""
+        self._check("integrity_check(1)")
+
+    def _check(self, pragma):
+        found = self.query(f"PRAGMA {pragma}")[0][0]
+        if found != "ok":
+            raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
+
+    def known_files(self):
+        """A Known for every card."""
+        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
+        return [Known(path, os.fsdecode(raw) if raw else path, *rest) for path, raw, *rest in rows]
+
     # ---- what the ranking reads ------------------------------------------------------------------
 
     def rows_in_index(self):
         """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0]
+        return self._fts_totals()[0]
 
     def frequencies(self, tokens):
         """token -> number of rows that hold it, for the tokens that are there."""
@@ -257,25 +374,149 @@ class Store:
             values += among
         return [doc for (doc,) in self.query(sql, values)]
 
-    def docs_of(self, kind=None, source=None):
+    def first_docs(self, expr, limit):
+        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
+        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (expr, limit))]
+
+    def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
-        where, values = _filters(kind, source)
+        where, values = _filters(kind, source, limits)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
+
+    def outside(self, limits):
+        """The Outside of `limits` that let plain global cards pass; quick where few cards are special."""
+        is_here, names = _in_scope(limits)
+        holds, times = _holds(limits.at)
+        sql = f"SELECT doc, {is_here}, {holds}, mark = '{FORGOTTEN}' FROM cards WHERE "
+        rows = self.query(sql + f"special = 1 AND NOT ({is_here} AND {holds})", [*names, *times] * 2)
+        if limits.scopes is not None:
+            for _, first, end in limits.ranges:
+                where = f"special = 0 AND rel_path >= ? AND rel_path < ? AND NOT {is_here}"
+                rows += self.query(sql + where, [*names, *times, first, end, *names])
+        return Outside(
+            {doc for doc, *_ in rows},
+            {doc for doc, here, held, _ in rows if held and not here},
+            {doc for doc, here, held, forgotten in rows if here and not held and not forgotten},
+            sum(forgotten for *_, forgotten in rows),
+        )
+
+    # ---- when and where cards hold ---------------------------------------------------------------
+
+    def lives(self, ids, ranges=()):
+        """id -> LifeRow, its scope the one in force."""
+        scope, values = _scope_sql(ranges)
+        columns = ", ".join(f"cards.{name}" for name in LifeRow._fields[1:])
+        with guarded(self.path):
+            found = {}
+            for at in range(0, len(ids), BATCH):
+                part = list(ids)[at : at + BATCH]
+                marks = ", ".join("?" * len(part))
+                sql = f"SELECT id, {scope}, {columns} FROM cards WHERE id IN ({marks})"
+                found.update((id, LifeRow(*rest)) for id, *rest in self.connection.execute(sql, [*values, *part]))
+            return found
+
+    def closed_by(self, rel_paths):
+        """(rel_path, the card that closes it) for the cards that one of `rel_paths` closes, in order."""
+        with guarded(self.path):
+            sql = f"SELECT rel_path, closed_by FROM cards WHERE closed_by IN ({{}}) AND mark <> '{FORGOTTEN}'"
+            return sorted(self._in_batches(sql, rel_paths))
+
+    def scopes(self, ranges=(), at=None):
+        """scope -> (cards, of them in force at `at`, the last change in ns), most cards first."""
+        scope, values = _scope_sql(ranges)
+        where, now = _filters(None, None, Limits(at))
+        rows = self.query(
+            f"SELECT {scope} AS scope, count(*) AS n, sum(1{where}), max(mtime_ns) FROM cards "
+            f"WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1",
+            [*values, *now],
+        )
+        return {name: tuple(rest) for name, *rest in rows}
+
+    def has_scope(self, scope, ranges=()):
+        """Whether a card says that it has this scope, or a folder of the vault stands for it."""
+        if any(name == scope for name, _, _ in ranges):
+            return True
+        return bool(self.query("SELECT 1 FROM cards WHERE special = 1 AND scope = ? LIMIT 1", (scope,)))
+
+    def count_passing(self, kind=None, source=None, limits=None):
+        """How many cards the filters let pass."""
+        where, values = _filters(kind, source, limits)
+        return self.query(f"SELECT count(*) FROM cards WHERE 1{where}", values)[0][0]
+
+    def marked(self, mark):
+        """The rel_paths of all forgotten or all retracted cards, sorted."""
+        sql = "SELECT rel_path FROM cards WHERE special = 1 AND mark = ?"
+        return sorted(path for (path,) in self.query(sql, (mark,)))
+
+    def chosen(self, limits, kind, limit, pinned=False):
+        """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
+        where, values = _filters(kind, None, limits)
+        where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
+        rows = self.query(
+            f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
+            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
+            [*values, limit],
+        )
+        return [Found(*row) for row in rows]
+
+    def life_notes(self):
+        """(rel_path, notes) of every card with a field of its life that cannot be read."""
+        return sorted(self.query("SELECT rel_path, notes FROM cards WHERE special = 1 AND notes <> ''"))
+
+    def links(self):
+        """A LinkRow for each card that supersedes or retracts others and still holds itself."""
+        columns = ", ".join(LinkRow._fields)
+        sql = f"SELECT {columns} FROM cards WHERE special = 1 AND links IS NOT NULL AND mark <> 'retracted'"
+        return [LinkRow(*row) for row in self.query(sql)]
+
+    def set_closed(self, closings):
+        """Notes which card closes which (rel_path -> (at, by)), inside `writing`; only what differs is written."""
+        sql = "SELECT rel_path, closed_at, closed_by FROM cards WHERE closed_by IS NOT NULL"
+        before = {path: tuple(rest) for path, *rest in self.query(sql)}
+        for path in before.keys() - closings.keys():
+            self.connection.execute(
+                "UPDATE cards SET closed_at = NULL, closed_by = NULL, special = (scope IS NOT NULL OR mark <> '' OR "
+                "valid_from IS NOT NULL OR valid_to IS NOT NULL OR review_by IS NOT NULL OR pinned OR "
+                "confidence IS NOT NULL OR links IS NOT NULL OR notes <> '') WHERE rel_path = ?",
+                (path,),
+            )
+        changed = [(*closing, path) for path, closing in closings.items() if before.get(path) != tuple(closing)]
+        self.connection.executemany(
+            "UPDATE cards SET closed_at = ?, closed_by = ?, special = 1 WHERE rel_path = ?", changed
+        )
+
+    def forget_reads(self, rel_path):
+        """Erases the reading count of a card; inside `writing`."""
+        self.connection.execute("DELETE FROM card_stats WHERE rel_path = ?", (rel_path,))
+
+    def reads_of(self, rel_path):
+        """How often a card was read."""
+        rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
+        return rows[0][0] if rows else 0
 
     def lengths(self, docs):
         """(doc -> tokens, mean tokens of a row), from FTS5's own records."""
         with guarded(self.path):
             sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
             lengths = {doc: sum(_varints(size)) for doc, size in sizes}
-        # FTS5 keeps the sums under id 1 of its data table: number of rows, then tokens of each column.
-        rows, *tokens = _varints(self.query("SELECT block FROM cards_fts_data WHERE id = 1")[0][0]) or [0]
+        rows, *tokens = self._fts_totals()
         return lengths, max(1.0, sum(tokens) / max(1, rows))
 
-    def found(self, docs):
-        """doc -> Found with score 0 for the docs that still belong to a card."""
+    def _fts_totals(self):
+        """The number of rows in cards_fts, then of tokens in each column: FTS5 keeps them under id 1."""
         with guarded(self.path):
-            sql = "SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({})"
-            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs)}
+            row = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 1").fetchone()
+            if row is None:
+                raise sqlite3.DatabaseError("malformed cards_fts_data")
+            return _varints(row[0]) or [0]
+
+    def found(self, docs, limits=None):
+        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
+        where, values = _filters(None, None, limits)
+        with guarded(self.path):
+            sql = f"SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
@@ -312,13 +553,16 @@ class Store:
         return self.query("SELECT count(*) FROM unreadable")[0][0]
 
     def counts_by(self, column):
-        """value -> number of cards, for `kind` or `source`, most first."""
-        return dict(self.query(f"SELECT {column}, count(*) AS n FROM cards GROUP BY 1 ORDER BY n DESC, 1"))
+        """value -> number of cards, for `kind` or `source`, most first; forgotten ones are not counted."""
+        sql = f"SELECT {column}, count(*) AS n FROM cards WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1"
+        return dict(self.query(sql))
 
     def latest(self, limit):
-        """The cards changed last, newest first."""
+        """The cards changed last, newest first, without forgotten ones."""
         return self.query(
-            "SELECT id, rel_path, title, kind, mtime_ns FROM cards ORDER BY mtime_ns DESC, rel_path LIMIT ?", (limit,)
+            f"SELECT id, rel_path, title, kind, mtime_ns FROM cards WHERE mark <> '{FORGOTTEN}' "
+            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
+            (limit,),
         )
 
     def read_counts(self, limit):
@@ -382,46 +626,89 @@ class Store:
         self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
         self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
 
+    def wipe_freed_space(self):
+        """From now on this connection overwrites what it removes with zeros."""
+        with guarded(self.path):
+            self.connection.execute("PRAGMA secure_delete = ON")
+
     def bulk_mode(self):
-        """Prepares a new, private index for loading: no journal, a large hash for FTS5."""
+        """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
+        writes, without merging meanwhile."""
         with guarded(self.path):
             self.connection.execute("PRAGMA journal_mode = OFF")
             self.connection.execute("PRAGMA synchronous = OFF")
-            self.connection.execute("PRAGMA cache_size = -65536")
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', ?)", (FTS_HASH_BYTES,))
+            self.connection.execute("PRAGMA cache_size = -32768")
+            self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
 
     def end_bulk_mode(self):
-        """Puts the settings that travel with the tables back to their defaults."""
-        with guarded(self.path):
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', 1048576)")
+        """Merges what was loaded, and puts the settings that travel with the tables back to their defaults.
 
-    def take_over(self, other_path):
-        """Replaces every derived table by the one of another index, in one transaction.
+        One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
+        after, in one go of several seconds (FTS5's crisis merge).
+        """
+        with guarded(self.path):
+            self.connection.execute("INSERT INTO cards_fts (cards_fts) VALUES ('optimize')")
+            self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
+            structure = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 10").fetchone()
+            if structure:
+                raised = (_on_its_level(structure[0]),)
+                self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
+
+    def _set_fts(self, **settings):
+        for setting in settings.items():
+            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES (?, ?)", setting)
+
+    def take_over(self, other_path, late_rows):
+        """Replaces every derived table by the one of another index, in one transaction; the Taken.
 
         Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again. Returns (rel_path, id) of the
-        cards that the other index lacks.
+        copied as they are, which is far quicker than indexing again. `late_rows` is given (rel_path, id)
+        of the cards that the other index lacks, and returns the rows to add for them: there must be no
+        moment at which a card that another process has just indexed is not there.
         """
         with guarded(self.path):
             self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
             try:
                 with self.writing():
-                    last, left = self.last_id(), self.query(_LEFT)
-                    for table in schema.TABLES[:-1]:
-                        self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
-                    _create_derived(self.connection)
-                    for table in ("cards", "unreadable", "meta"):
-                        self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
-                    for part in ("data", "idx", "docsize", "config"):
-                        self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
-                        self.connection.execute(
-                            f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}"
-                        )
-                    built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
-                    self.start_ids_after(max(last, built_last or 0))
-                return left
+                    taken = self._compared()
+                    self._copy_built()
+                    late = late_rows(taken.lacking) if taken.lacking else ()
+                    if late:
+                        for statement in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
+                            self.connection.execute(statement)  # FTS5 forgets what it knew of the empty tables
+                        self.insert(late)
+                return taken._replace(late=len(late))
             finally:
                 self.connection.execute("DETACH DATABASE built")
+
+    def _compared(self):
+        """The Taken of the attached index."""
+        kept = self.query(f"SELECT count(*) {_BOTH} 1")[0][0]
+        total = self.query("SELECT count(*) FROM built.cards")[0][0]
+        moves, updated, gone = dict(self.query(_MOVED)), self.query(_UPDATED)[0][0], self.query(_GONE)[0][0]
+        return Taken(self.query(_LACKING) if gone else [], moves, kept, updated, gone, total)
+
+    def _copy_built(self):
+        """Puts the attached index's tables in place of this one's."""
+        last = self.last_id()
+        for table in schema.TABLES[:-1]:
+            self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
+        _create_derived(self.connection)
+        for table in ("cards", "unreadable", "folders", "meta"):
+            self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
+        for part in ("data", "idx", "docsize", "config"):
+            self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
+            self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
+        built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
+        self.start_ids_after(max(last, built_last or 0))
+
+
+def holds(columns, expr):
+    """Whether a card cut into these columns answers an FTS5 expression, asked of an index of this one card."""
+    with guarded(":memory:"), closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("INSERT INTO cards_fts (title, labels, body, names) VALUES (?, ?, ?, ?)", columns)
+        return bool(connection.execute("SELECT 1 FROM cards_fts WHERE cards_fts MATCH ?", (expr,)).fetchone())
 
 
 def _varints(block):
@@ -435,8 +722,66 @@ def _varints(block):
     return numbers
 
 
-def _filters(kind, source):
+def _on_its_level(structure):
+    """FTS5's structure record with its only segment on the level that fits its size; any other as it is.
+
+    `optimize` leaves the segment on level 1, where the small ones of later captures join it; sixteen of
+    those (about 200 captures) made FTS5 merge all of them at once: 4 s at 100,000 cards. Had the cards
+    come one by one, the segment would stand higher: FTS5 merges level by level, from 64 pages on, four
+    segments into one. Record: a cookie of 4 bytes, then numbers of levels, segments and writes, then for
+    each level the segments being merged and all segments, and for each of these its id, first and last page.
+    """
+    numbers = _varints(structure[4:])
+    levels, is_one = numbers[0], numbers[1:2] == [1]
+    if not is_one or len(numbers) != 6 + 2 * levels or numbers[3 : 3 + 2 * levels] != [0] * (2 * levels - 1) + [1]:
+        return structure
+    segment, pages = numbers[-3:], numbers[-1] - numbers[-2] + 1
+    raised = max(levels, 1 + ((pages // 64).bit_length() + 1) // 2)
+    numbers = [raised, 1, numbers[2], *[0] * (2 * raised - 1), 1, *segment]
+    return structure[:4] + b"".join(map(_varint, numbers))
+
+
+def _varint(number):
+    """A number below 2^56 in SQLite's variable-length form."""
+    block = [number & 0x7F]
+    while number := number >> 7:
+        block.append(number & 0x7F | 0x80)
+    return bytes(reversed(block))
+
+
+def _scope_sql(ranges):
+    """(SQL, values) of a card's scope: its own, else that of its folder, else global."""
+    if not ranges:
+        return f"coalesce(cards.scope, '{GLOBAL}')", []
+    cases = " ".join("WHEN cards.rel_path >= ? AND cards.rel_path < ? THEN ?" for _ in ranges)
+    values = [value for name, first, end in ranges for value in (first, end, name)]
+    return f"coalesce(cards.scope, CASE {cases} ELSE '{GLOBAL}' END)", values
+
+
+def _in_scope(limits):
+    """(SQL, values) that is true for a card in one of the scopes."""
+    if limits.scopes is None:
+        return "1", []
+    scope, names = _scope_sql(limits.ranges)
+    return f"({scope} IN ({', '.join('?' * len(limits.scopes))}))", [*names, *limits.scopes]
+
+
+def _holds(at):
+    """(SQL, values) that is true for a card in force at a time, or for one that is not forgotten."""
+    if at is None:
+        return f"(cards.special = 0 OR cards.mark <> '{FORGOTTEN}')", []
+    return (
+        "(cards.special = 0 OR (cards.mark = '' AND coalesce(cards.valid_from <= ?, 1) "
+        "AND coalesce(cards.valid_to > ?, 1) AND coalesce(cards.closed_at > ?, 1)))"
+    ), [at] * 3
+
+
+def _filters(kind, source, limits=None):
     where, values = "", []
+    if limits is not None:
+        for condition, more in (_holds(limits.at), _in_scope(limits)):
+            where += f" AND {condition}"
+            values += more
     for column, value in (("kind", kind), ("source", source)):
         if value is not None:
             where += f" AND cards.{column} = ? COLLATE NOCASE"
@@ -546,13 +891,36 @@ def open_store(path, wait=BUSY_SECONDS):
     """
     _prepare_place(path)
     with guarded(path):
-        connection = sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64)
+        connection = _connect(path, wait)
         try:
-            _set_up(connection, path)
+            try:
+                _set_up(connection, path)
+            except sqlite3.OperationalError as error:
+                # In a sandbox that may write nothing SQLite cannot make the files that WAL needs to be read.
+                if "readonly" not in str(error) or _holds_wal(path):
+                    raise
+                connection.close()
+                from urllib.parse import quote
+
+                connection = _connect(f"file:{quote(os.path.abspath(path))}?immutable=1", wait, uri=True)
+                _set_up(connection, path)
+                return Store(connection, path, frozen=True)
         except BaseException:
             connection.close()
             raise
     return Store(connection, path)
+
+
+def _connect(path, wait, uri=False):
+    return sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64, uri=uri)
+
+
+def _holds_wal(path):
+    """Whether a part of the index stands in its log only."""
+    try:
+        return os.path.getsize(path + "-wal") > 0
+    except OSError:
+        return False
 
 
 def _prepare_place(path):
@@ -602,7 +970,7 @@ def _check_form(connection, path, version):
             "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
         )
     if version < schema.VERSION:
-        raise StoreDamaged(f"cannot use the index {path}", "it was made in another form", REBUILD)
+        raise StoreOutdated(f"cannot use the index {path}", "it was made in an older form", REBUILD)
     if not _complete(connection):
         raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
 
@@ -660,6 +1028,18 @@ def _statements(script):
     return [s for s in script.split(";\n") if s.strip()]
 
 
+def renew(path):
+    """Gives an index of an older form the tables of today, empty, in one transaction; `card_stats` stays."""
+    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if _identity(connection)[0] < schema.VERSION:
+            for table in schema.TABLES[:-1]:
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+            _create_derived(connection)
+            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+        connection.execute("COMMIT")
+
+
 def is_sane_id(value):
     """Whether a stored number may be an id (or a count); after the largest one SQLite could give no more."""
     return isinstance(value, int) and 0 < value < 1 << 53
@@ -668,30 +1048,39 @@ def is_sane_id(value):
 def salvage(path):
     """(old ids, reading counts) that can still be read from a damaged or older index.
 
-    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. Whatever cannot
-    be read is left out; nothing is raised.
+    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. What is damaged is left
+    out; a file that may be whole and cannot be looked at just now raises SetupError, a locked one StoreBusy.
     """
-    cards, stats = [], []
-    if not os.path.isfile(path):
-        return cards, stats
-    connection = None
     try:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        os.stat(path)
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise SetupError(f"cannot read the index {path}", error.strerror or str(error), "try again") from None
+    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute("PRAGMA cell_size_check = ON")
-    except sqlite3.Error:
-        return cards, stats
-    for found, sql in (
-        (stats, "SELECT rel_path, read_count, last_read_at FROM card_stats"),
-        (cards, "SELECT rel_path, id, content_hash FROM cards"),
-    ):
+        stats = _what_is_left(connection, path, "SELECT rel_path, read_count, last_read_at FROM card_stats")
+        return _what_is_left(connection, path, "SELECT rel_path, id, content_hash FROM cards"), stats
+
+
+def _what_is_left(connection, path, sql):
+    """The sane rows of a statement up to the first that is damaged; a failing disk is asked twice."""
+    for last_try in (False, True):
+        found = []
         try:
             for row in connection.execute(sql):
                 if isinstance(row[0], str) and is_sane_id(row[1]) and isinstance(row[2], (str, bytes)):
                     found.append(row)
-        except (sqlite3.Error, UnicodeDecodeError):
-            continue
-    connection.close()
-    return cards, stats
+            break
+        except UnicodeDecodeError:
+            break
+        except sqlite3.Error as error:
+            what = _translated(error, path)
+            if isinstance(what, StoreBusy):
+                raise what from None
+            if last_try or isinstance(what, StoreDamaged):
+                break
+    return found
 
 
 REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"

@@ -1,12 +1,15 @@
 """mcore.app: an index belongs to one vault, and is opened anew when its file was replaced."""
 
 import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 from conftest import paths_of
 
 from mcore.app import App
 from mcore.errors import SetupError
+from mcore.importer import Freshness
 
 
 @pytest.fixture
@@ -130,8 +133,8 @@ def test_another_program_sees_a_rebuild_at_once(make_app, vaults, write_note):
 
 def test_no_sync_says_that_no_look_was_taken(make_app, vaults):
     app = make_app(vault=vaults[0])
-    assert app.freshness(sync=False) == (0, 0, 0, 0)
-    assert app.freshness() == (1, 1, 0, 0)
+    assert app.freshness(sync=False) == Freshness(0, 0, 0, 0)
+    assert app.freshness() == Freshness(1, 1, 0, 0)
 
 
 def test_settings_are_read_once_and_nothing_is_made_before_it_is_needed(make_app, vaults, tmp_path):
@@ -166,3 +169,34 @@ def test_a_place_whose_name_is_not_utf8_works(memory, tmp_path, monkeypatch, whe
     for command in (["search", "okapi"], ["index"], ["index", "--rebuild"], ["paths"], ["stats", "--json"]):
         ran = memory(*command)
         assert (ran.code, ran.err) == (0, ""), command
+
+
+# ---- an index of an older program ----------------------------------------------------------------
+
+
+def as_version_1(path):
+    """Makes an index what version 1 of the schema had."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP INDEX cards_special")
+        connection.execute("DROP INDEX cards_closed")
+        for column in ("scope mark valid_from valid_to review_by pinned confidence links notes closed_at closed_by "
+                       "special").split():  # fmt: skip
+            connection.execute(f"ALTER TABLE cards DROP COLUMN {column}")
+        connection.execute("PRAGMA user_version = 1")
+
+
+@pytest.mark.skipif(sqlite3.sqlite_version_info < (3, 35), reason="cannot drop columns")
+def test_an_index_of_an_older_form_is_built_anew_with_ids_and_counts(write_note, make_app, memory, tmp_path):
+    write_note("a.md", "zebra one")
+    write_note("b.md", "---\nscope: project/x\n---\nzebra two")
+    app = make_app()
+    assert app.searcher.search("zebra", scope="all").searched == 2
+    ids = app.store.ids()
+    assert memory("show", "b.md").code == 0
+    path = app.store.path
+    app.close()
+    as_version_1(path)
+    app = make_app()
+    assert [hit.path for hit in app.searcher.search("zebra", scope="project/x", scope_only=True).hits] == ["b.md"]
+    assert app.store.ids() == ids and app.store.reads_of("b.md") == 1
+    assert not [name for name in (tmp_path / "home").iterdir() if "damaged" in name.name]

@@ -38,7 +38,7 @@ def slugs(result):
 def test_a_new_card_is_created_indexed_and_found_at_once(app, tmp_path):
     result = capture(app, "nginx 站点根目录位置", BODY, tags=["nginx", "路径"], source="tester")
     assert result[:5] == ("created", "03-Knowledge/nginx-站点根目录位置.md", 1, True, False)
-    assert result[5:] == (None, [], [], [], [])
+    assert result[5:9] == (None, [], [], []) and result.warnings == []
     text = read(tmp_path, result.path)
     assert re.fullmatch(
         r"---\ntitle: nginx 站点根目录位置\nkind: knowledge\nsource: tester\ntags: \[nginx, 路径\]\n"
@@ -404,7 +404,7 @@ def test_the_card_stays_when_the_index_fails(app, tmp_path, damage):
 
 
 def test_a_fault_of_ours_in_the_index_is_a_remark_too(app, tmp_path, monkeypatch):
-    monkeypatch.setattr("mcore.importer.read_card", lambda *_: 1 / 0)
+    monkeypatch.setattr("mcore.prepare.read_card", lambda *_: 1 / 0)
     result = capture(app, "t", BODY)
     assert (result.status, result.indexed, slugs(result)) == ("created", False, ["not-indexed"])
     assert "ZeroDivisionError" in result.warnings[0].message and (tmp_path / "vault" / result.path).exists()

@@ -142,15 +142,27 @@ def test_json_is_one_object_also_for_errors(vault, memory, monkeypatch, tmp_path
         assert answer["warnings"] is not None
 
 
-CAPTURED = "status path id indexed conflict existing_path collision_paths secrets_found similar warnings"
+CAPTURED = "status path id indexed conflict existing_path collision_paths secrets_found similar revision warnings"
+FOUND = "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings"
+REVISED = "status path id revision former_revision history_path fields indexed secrets_found warnings"
 KEYS = {
-    "search nginx": "query hits matched searched hidden nearest freshness warnings",
-    "search zzzzqqqq --kind tool": "query hits matched searched hidden nearest freshness warnings",
+    "search nginx": FOUND,
+    "search zzzzqqqq --kind tool": FOUND,
+    "context": "query scope view text cards left_out max_chars freshness warnings",
+    "update 1 --title new": REVISED,
+    "update 1 --body short": REVISED,
+    "forget 1": REVISED,
+    "restore 1": REVISED,
+    "retract 1": REVISED,
+    "purge 1": "status path files bytes read_count unreachable warnings",
+    "history 1": "path id title revisions total replaces replaced_by warnings",
+    f"supersede 1 --body {'x' * 30}": "status path id revision supersedes valid_from retracts existing_path indexed "
+    "secrets_found similar warnings",
     "show 03-Knowledge/nginx.md": "id path title kind source tags created updated fields text offset length returned "
-    "has_more next_offset freshness warnings",
+    "has_more next_offset freshness revision scope state valid_from valid_to replaces replaced_by warnings",
     "index": "added updated moved removed unchanged total skipped seconds warnings",
     "index --rebuild": "added updated moved removed unchanged total skipped seconds warnings",
-    "stats": "total kinds sources latest read_counts vault freshness warnings",
+    "stats": "total kinds sources latest read_counts vault freshness scopes forgotten retracted warnings",
     "paths": "home db vault config warnings",
     "capture --title t --body short": CAPTURED,
     f"capture --title t --body {'x' * 30}": CAPTURED,
@@ -196,7 +208,7 @@ MESSAGES = [
      "  do:  memory search --help shows its arguments; words that begin with a dash come after --\n"),
     ("capture --title t --body x --on-conflict never",
      "memory: capture: on_conflict must be one of suffix, reject, not 'never'\n"
-     "  do:  on_conflict: same title, other body: save as a second card, or refuse\n"),
+     "  do:  on_conflict: same title, other body: second card, or refuse\n"),
     ("--db {tmp}/folder search x",
      "memory: cannot open the index {tmp}/folder\n"
      "  why: a folder has its name\n"
@@ -207,7 +219,7 @@ MESSAGES = [
      "  do:  choose a folder with --vault\n"),
     ("mcp --port 80",
      "memory: memory mcp: cannot use '--port'\n"
-     "  do:  memory mcp takes --db, --vault and --home\n"),
+     "  do:  memory mcp takes --db, --vault, --home and --tools\n"),
 ]  # fmt: skip
 
 

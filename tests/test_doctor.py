@@ -208,7 +208,7 @@ def test_a_word_of_the_index_that_no_file_has_is_found(app, memory):
         at = handle.read().index(b"zebra") + 4
         handle.seek(at)
         handle.write(b"b")
-    assert memory("search", "zebra", "--no-sync").code == 1
+    assert memory("search", "zebra", "--no-sync").code == 2
     report = examine(app)
     assert seen(report) == [("index-differs", "warning", app.db_path, None)]
     assert "03-Knowledge/a.md" in report.findings[0].message

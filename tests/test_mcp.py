@@ -22,7 +22,10 @@ PRODUCT = [sys.executable, os.path.join(ROOT, "memory.py"), "mcp"]
 FIXTURE = [sys.executable, os.path.join(ROOT, "tests", "fixture_server.py")]
 POSIX = os.name == "posix"
 
-TOOLS = ["memory_search", "memory_get", "memory_capture", "memory_stats", "memory_reindex"]
+TOOLS = [
+    "memory_search", "memory_context", "memory_stats", "memory_get", "memory_capture", "memory_update",
+    "memory_supersede", "memory_forget", "memory_history", "memory_reindex",
+]  # fmt: skip
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 META = "io.modelcontextprotocol/"
 STATELESS = {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {}}
@@ -674,13 +677,49 @@ def test_a_last_line_without_line_end_is_served_when_it_is_whole():
 # -- the product's tools
 
 
-def test_the_five_tools_are_there_and_cheap_to_read():
+def test_the_ten_tools_are_there_and_cheap_to_read():
     with connected() as client:
         tools = client.ask("tools/list")["result"]["tools"]
         need(sorted(tool["name"] for tool in tools) == sorted(TOOLS), f"{[tool['name'] for tool in tools]}")
         shown = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
         size = len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode())
-        need(size <= 3000, f"name, description and inputSchema together have {size} bytes")
+        need(size <= 6000, f"name, description and inputSchema together have {size} bytes")
+
+
+def test_a_profile_keeps_the_list_small():
+    reading = ["memory_context", "memory_get", "memory_history", "memory_search", "memory_stats"]
+    for profile, wanted in {"read": reading, "write": sorted(TOOLS), "all": sorted(TOOLS)}.items():
+        with connected([*PRODUCT, "--tools", profile]) as client:
+            tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
+            need(sorted(tools) == wanted, f"{profile}: {sorted(tools)}")
+            actions = tools.get("memory_forget", {}).get("inputSchema", {}).get("properties", {}).get("action", {})
+            need(("purge" in actions.get("enum", ())) == (profile == "all"), f"{profile}: {actions}")
+            need(all(tools[name]["annotations"]["readOnlyHint"] for name in reading), profile)
+
+
+def test_a_fact_is_corrected_replaced_forgotten_and_restored_over_the_wire():
+    old, new = "the host is alpha.example, port 5432", "the host is beta.example since today"
+    with connected() as client:
+        def said(tool, **arguments):
+            answer = client.call(tool, **arguments)
+            need(not answer.get("isError"), f"{tool}: {answer}")
+            return answer["structuredContent"]
+
+        made = said("memory_capture", title="db host", body=old, aliases=["主库"])
+        told = said("memory_update", card=made["id"], confidence="high", expected_revision=made["revision"])
+        need(told["status"] == "updated" and told["history_path"], f"{told}")
+        late = said("memory_update", card=made["path"], body=new, expected_revision=made["revision"])
+        need((late["status"], late["revision"]) == ("conflict", told["revision"]), f"{late}")
+        follows = said("memory_supersede", card=made["path"], body=new)
+        hits = said("memory_search", query="主库")["hits"]
+        need([(hit["path"], hit["replaces"]) for hit in hits] == [(follows["path"], [made["path"]])], f"{hits}")
+        for action, count in (("forget", 0), ("restore", 1), ("retract", 1), ("restore", 1)):
+            said("memory_forget", card=follows["path"], action=action)
+            need(len(said("memory_search", query="host")["hits"]) == count, action)
+        need(said("memory_forget", card=follows["path"], action="purge")["status"] == "preview", "a purge without yes")
+        need(said("memory_forget", card=follows["path"], action="purge", yes=True)["status"] == "purged", "purge")
+        need("alpha" in said("memory_context", query="host")["text"], "the old fact holds again")
+        need(said("memory_history", card=made["path"])["total"] == 2, "history")
 
 
 def test_every_schema_is_one_that_the_strictest_client_takes():
@@ -690,7 +729,7 @@ def test_every_schema_is_one_that_the_strictest_client_takes():
             need(set(schema) <= {"type", "properties", "required", "additionalProperties"}, f"{name}: {set(schema)}")
             need(schema["type"] == "object" and set(schema.get("required", ())) <= set(schema["properties"]), name)
             for word, entry in schema["properties"].items():
-                need(isinstance(entry["type"], str) and entry["description"], f"{name}.{word}")
+                need(isinstance(entry["type"], str) and entry.get("description") != "", f"{name}.{word}")
                 need(entry["type"] != "array" or entry["items"]["type"] == "string", f"{name}.{word}")
                 need(all(isinstance(choice, str) for choice in entry.get("enum", ())), f"{name}.{word}")
             need(tool["outputSchema"]["type"] == "object" and "required" not in tool["outputSchema"], name)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from mcore.errors import UsageError
-from mcore.operation import Operation, bind, input_schema, param
+from mcore.operation import Operation, bind, by_tool, input_schema, param
 from mcore.ops import OPERATIONS
 
 PARAMS = (
@@ -145,14 +145,16 @@ def test_a_schema_is_one_plain_object_that_the_strictest_clients_take(operation)
     for name, entry in schema["properties"].items():
         assert name.isidentifier() and name.islower()
         assert set(entry) <= {"type", "items", "enum", "description"}
-        assert entry["type"] in ("string", "integer", "boolean", "array") and entry["description"]
+        assert entry["type"] in ("string", "integer", "boolean", "array") and entry.get("description") != ""
     assert set(schema.get("required", ())) <= set(schema["properties"])
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_a_record_is_complete_and_its_defaults_pass_its_own_checks(operation):
     assert operation.summary and operation.title and callable(operation.run) and callable(operation.text)
-    assert (operation.tool is None) == (not operation.description)
+    first = next(o for o in OPERATIONS if o.tool == operation.tool)  # the one that speaks for a shared tool
+    assert (operation.tool is None) == (not first.description)
+    assert all(p.help for p in operation.params)
     for door in ("cli", "mcp"):
         raw = {p.name: "1" for p in operation.params if p.required and p.door in ("both", door)}
         args = bind(operation, raw, door)
@@ -163,10 +165,40 @@ def test_a_record_is_complete_and_its_defaults_pass_its_own_checks(operation):
 
 
 def test_names_are_unique_and_flags_do_not_clash():
-    assert len({o.name for o in OPERATIONS}) == len(OPERATIONS)
-    tools = [o.tool for o in OPERATIONS if o.tool]
-    assert len(set(tools)) == len(tools) and all(tool.startswith("memory_") for tool in tools)
+    names = [o.name for o in OPERATIONS if not o.claims]
+    assert len(set(names)) == len(names)
+    assert all(tool.startswith("memory_") for tool in by_tool(o for o in OPERATIONS if o.tool))
     for operation in OPERATIONS:
         flags = [f for p in operation.params if p.door != "mcp" for f in (*p.flags, "--" + p.name.replace("_", "-"))]
         assert len(set(flags)) == len(flags)
         assert not set(flags) & {"--json", "--db", "--vault", "--debug", "--help", "-h"}
+
+
+# ---- several operations, one tool ----------------------------------------------------------------
+
+
+def spoken(name, *params, **more):
+    """An operation of the tool `t` that answers with its name and its arguments."""
+    record = {"read_only": False, "destructive": False, "idempotent": True, "output": {}, **more}
+    return Operation(name=name, tool="t", title="T", summary="s", description="d", params=params,
+                     run=lambda app, args: (name, args), text=str, exit_code=lambda result: 0, **record)  # fmt: skip
+
+
+def test_operations_that_share_a_tool_are_told_apart_by_action():
+    card = param("card", "card", "which", required=True)
+    keep, drop = spoken("keep", card), spoken("drop", card, param("yes", "boolean", "do it", default=False),
+                                              destructive=True)  # fmt: skip
+    joined = by_tool([keep, drop])["t"]
+    assert input_schema(joined)["properties"]["action"]["enum"] == ["keep", "drop"]
+    assert (joined.destructive, joined.read_only, joined.idempotent) == (True, False, True)
+    assert joined.run(None, bind(joined, {"card": 7})) == ("keep", {"card": "7"})
+    assert joined.run(None, bind(joined, {"card": "a.md", "action": "drop", "yes": True})) == (
+        "drop", {"card": "a.md", "yes": True},
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="keep has no argument 'yes'"):
+        joined.run(None, bind(joined, {"card": "a.md", "yes": True}))
+
+
+def test_a_tool_of_one_operation_is_that_operation():
+    alone = spoken("keep")
+    assert by_tool([alone]) == {"t": alone}

@@ -22,11 +22,21 @@ COMMANDS = {
     "index": ["index", "index --rebuild", "index --json"],
     "paths": ["paths", "paths --json"],
     "capture": ["capture --title t --body short", f"capture --title t --kind ../x --body {'x' * 30}"],
+    "context": ["context", "context zebra --view full --json", "context --scope project/none"],
+    "update": ["update no.md --title x", "update 03-Knowledge/a.md --title x --expected-revision 0123456789abcdef",
+               "update 03-Knowledge/a.md --body short", "update 03-Knowledge/a.md --title A", "update old.md --ttl x"],
+    "supersede": [f"supersede 03-Knowledge/a.md --body {'x' * 30} --expected-revision 0123456789abcdef",
+                  f"supersede no.md --body {'x' * 30}", "supersede old.md --body short"],
+    "forget": ["forget no.md", "forget 03-Knowledge/a.md --expected-revision 0123456789abcdef", "forget ../outside"],
+    "retract": ["retract no.md", "retract 03-Knowledge/a.md --expected-revision 0123456789abcdef"],
+    "purge": ["purge 03-Knowledge/a.md", "purge no.md --yes", "purge ../../outside/secret.md --yes"],
+    "history": ["history 03-Knowledge/a.md", "history old.md --diff --json", "history ../../outside/secret.md"],
     "setup": ["setup --list", "setup claude-code", "setup codex --hooks", "setup --print"],
     "hook": ["hook", "hook --format claude"],
     "doctor": ["doctor", "doctor --fix --json"],
     "backup": ["backup ../home/b.tar.gz", "backup ../vault/b.tar.gz", "backup ../home/c.tar.gz --json"],
-    "restore": ["restore ../home/b.tar.gz", "restore ../outside/secret.md"],
+    "restore": ["restore 03-Knowledge/a.md", "restore no.md", "restore ../../outside/secret.md",
+                "restore ../home/b.tar.gz", "restore ../outside/secret.md"],
     "selftest": ["selftest --seed 1", "selftest --json --samples 3"],
     "bench": ["bench", "bench --json"],
 }
@@ -131,7 +141,7 @@ def test_nothing_but_a_capture_changes_a_byte_a_name_or_a_time(world):
     before = {name: state(world / name) for name in ("vault", "userhome", "cwd", "outside")}
     lines = [line for lines in COMMANDS.values() for line in lines]
     codes, _ = watched(world, lines, MCP)
-    assert set(codes) <= {0, 1, 2} and codes[0] == 0
+    assert set(codes) <= {0, 1, 2, 3} and codes[0] == 0
     for name, was in before.items():
         assert state(world / name) == was, name
     assert sorted(os.listdir(world)) == ["cwd", "home", "outside", "userhome", "vault"]

@@ -106,9 +106,10 @@ def test_every_hit_has_every_field(app):
     for query in ("redis", "sqlit", "redis zzzz", "zzzz evict"):
         for hit in search(app, query).hits:
             assert hit._fields == Hit._fields == tuple(
-                "id path title kind source score matched coverage snippet".split()
+                "id path title kind source score matched coverage snippet missing revision scope state valid_from "
+                "valid_to replaces replaced_by confidence review_due".split()
             )
-            assert None not in hit
+            assert None not in hit[:9]
     hit = search(app, "allkeys").hits[0]
     assert (hit.title, hit.kind, hit.source) == ("redis", "knowledge", "")
 
@@ -118,8 +119,10 @@ def test_the_json_has_every_key_whatever_was_found(app, query):
     from mcore.render import to_json
 
     result = json.loads(to_json(search(app, query)))
-    assert list(result) == ["query", "hits", "matched", "searched", "hidden", "nearest", "freshness", "warnings"]
-    assert list(result["freshness"]) == ["checked", "changed", "stale", "unreadable"]
+    assert list(result) == (
+        "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings".split()
+    )
+    assert list(result["freshness"]) == ["checked", "changed", "stale", "unreadable", "unchecked"]
     assert result["query"] == query
 
 
@@ -415,3 +418,12 @@ def test_every_card_of_the_first_tier_is_given_without_a_limit(app, write_note):
     assert app.searcher.every("ALPACA") == {f"many/{number}.md" for number in range(30)}
     assert app.searcher.every("alpaca 7") == {"many/7.md"}
     assert app.searcher.every("，") == set()
+
+
+def test_a_lower_tier_is_ranked_anew_when_all_of_a_higher_one_is_hidden(app, write_note):
+    """The forms of a word that the first look found were used with the sizes of the second: KeyError."""
+    write_note("old.md", "---\nvalid_to: 2020-01-01\n---\nnginx timeout")
+    write_note("a.md", "nginx alone")
+    write_note("b.md", "timeouts alone")
+    result = search(app, "nginx timeout", match="cascade")
+    assert "a.md" in paths_of(result) and "old.md" not in paths_of(result) and result.matched == "any"

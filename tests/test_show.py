@@ -1,5 +1,6 @@
 """mcore.show: one card by id or path, from its file as it is now, in pages."""
 
+import hashlib
 import os
 import sqlite3
 from contextlib import closing
@@ -35,7 +36,8 @@ def test_a_card_is_shown_with_every_field(app):
     assert shown._fields == Shown._fields
     assert shown._replace(id=0, freshness=None) == Shown(
         0, "07-Tools/站点.md", "站点", "tool", "me", ["a", "b"], "2026-01-02", None, {"extra": {"n": ["1", "x"]}},
-        "body 正文 one\nline two\n", 0, 21, 21, False, None, None, [],
+        "body 正文 one\nline two\n", 0, 21, 21, False, None, None,
+        hashlib.blake2b(CARD.encode(), digest_size=16).hexdigest()[:16], "global", "current", None, None, [], None, [],
     )
 
 

@@ -31,7 +31,8 @@ WORTH = (
 )
 NOT_WORTH = (
     "Not worth a card: the state of the moment, secrets (note where they are kept instead), what the code or its "
-    "history already says, guesses. When a card turns out wrong, capture the correction and name the old card."
+    "history already says, guesses. When a card turns out wrong, correct it (memory_update); when the fact has "
+    "changed since, replace it (memory_supersede)."
 )
 SHORT = (
     "Search memory_search before answering about past work; memory_capture durable facts, decisions with "

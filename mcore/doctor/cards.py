@@ -9,7 +9,7 @@ from mcore.card import GENERIC_STEMS, KIND_FOLDERS, content_hash, name_key, os_s
 from mcore.cardfile import read_card
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error, line_in
 from mcore.errors import CardError, SetupError
-from mcore.importer import searched_texts
+from mcore.prepare import searched_texts
 from mcore.render import counted
 from mcore.store import expected_sums
 

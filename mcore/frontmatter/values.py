@@ -29,7 +29,8 @@ _NOT_SEARCHED = frozenset(
     TAG_KEYS
     + ("title", "kind", "source", "scope", "priority", "ttl", "confidence", "revision", "supersedes")
     + ("created", "created_at", "updated", "updated_at", "modified", "date", "lastmod", "published")
-    + ("date created", "date modified", "valid_from", "valid_to", "forgotten_at", "id", "uid", "uuid")
+    + ("date created", "date modified", "valid_from", "valid_to", "valid_until", "expires", "review_by")
+    + ("retracts", "retracted_at", "forgotten_at", "forgotten", "pinned", "id", "uid", "uuid")
 )
 
 

@@ -25,6 +25,11 @@ def compose(fields, body):
     return f"{block}\n{body}" if body else block
 
 
+def entry_lines(key, value):
+    """The lines of one field of a YAML block; `value` as for `compose`."""
+    return _entry(_text(key, is_flow=False), value)
+
+
 def _entry(key, value):
     if value is None:
         return [f"{key}:"]

@@ -190,7 +190,9 @@ class Session:
     def _by_tool(self):
         """Tool name -> operation, in the order of the list."""
         if self._tools is None:
-            self._tools = {operation.tool: operation for operation in self._operations()}
+            from mcore.operation import by_tool
+
+            self._tools = by_tool(self._operations())
         return self._tools
 
 

@@ -3,6 +3,7 @@
 from mcore.card import DEFAULT_KIND, KIND_FOLDERS
 from mcore.errors import EXIT_CONFLICT, EXIT_NOTHING, EXIT_OK
 from mcore.operation import Operation, param
+from mcore.ops.lifecycle import FIELD_NAMES, REJECT, field_params
 from mcore.render import in_line, note_lines
 
 _EXIT = {"created": EXIT_OK, "unchanged": EXIT_OK, "rejected": EXIT_NOTHING, "conflict": EXIT_CONFLICT}
@@ -20,13 +21,14 @@ def _capture(app, args):
         args["source"] or app.client,
         args["on_conflict"],
         args["reject_secrets"],
+        {name: args[name] for name in FIELD_NAMES},
     )
 
 
 def _capture_text(result):
     lines = [f"{result.status}: {result.path}" if result.path else result.status]
     if result.id is not None:
-        lines[0] += f"  id {result.id}"
+        lines[0] += f"  id {result.id}  revision {result.revision}"
     if result.conflict:
         lines.append(f"a card with this title exists: {result.existing_path}")
     for card in result.similar:
@@ -45,18 +47,19 @@ CAPTURE = Operation(
         "they are kept. Search first; the answer names similar cards. Never overwrites."
     ),
     params=(
-        param("title", help="what the fact is about, short", required=True),
+        param("title", help="short", required=True),
         param("body", help="the fact, Markdown", required=True),
-        param("kind", help="kind of fact", default=DEFAULT_KIND, choices=tuple(KIND_FOLDERS)),
-        param("tags", "array", "tags", default=()),
+        param("kind", help="kind of fact", default=DEFAULT_KIND, choices=tuple(KIND_FOLDERS), brief=True),
+        param("tags", "array", "tags", default=(), brief=True),
+        *field_params(),
         param("source", help="who says so (default: the client's name)", door="cli"),
         param(
             "on_conflict",
-            help="same title, other body: save as a second card, or refuse",
+            help="same title, other body: second card, or refuse",
             default="suffix",
             choices=("suffix", "reject"),
         ),
-        param("reject_secrets", "boolean", "refuse text that looks like a credential", default=False),
+        REJECT,
     ),
     run=_capture,
     text=_capture_text,

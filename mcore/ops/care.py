@@ -156,7 +156,21 @@ def _restore_text(result):
     return "\n".join([*map(in_line, lines), *note_lines(result.warnings)])
 
 
-RESTORE = Operation(
+def _is_archive(words):
+    """Whether the words after `memory restore` name an archive rather than a card."""
+    import os
+
+    from mcore.card import CARD_SUFFIXES
+
+    names = [word for word in words if not word.startswith("-")]
+    return any(
+        name.casefold().endswith((".tar.gz", ".tgz")) or os.path.isfile(name) and not name.endswith(CARD_SUFFIXES)
+        for name in names
+        if not name.isdecimal()
+    )
+
+
+RESTORE_BACKUP = Operation(
     name="restore",
     tool=None,
     title="Restore a backup",
@@ -170,4 +184,5 @@ RESTORE = Operation(
     destructive=False,
     idempotent=False,
     output={},
+    claims=_is_archive,
 )

@@ -14,8 +14,9 @@ _TIER_WORDS = {
 
 def _search(app, args):
     return app.searcher.search(
-        args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"], args["match"]
-    )
+        args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"], args["match"], args["scope"],
+        args["scope_only"], args["as_of"], args["query_variants"], args["offset"],
+    )  # fmt: skip
 
 
 def _search_text(result):
@@ -23,14 +24,42 @@ def _search_text(result):
     from mcore.tokenize import split_query
 
     lines = [_headline(result)]
-    terms, _ = split_query(result.query)
-    for number, hit in enumerate(result.hits, 1):
+    terms, _ = split_query(" ".join(asked.query for asked in result.retrieval.queries))
+    for number, hit in enumerate(result.hits, 1 + result.retrieval.offset):
         share = f"  coverage {hit.coverage:.0%}" if hit.matched.startswith("any") else ""
-        lines.append(in_line(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}"))
+        lines.append(in_line(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}{_life_words(hit)}"))
+        if hit.replaces:
+            lines.append(in_line("   replaces " + ", ".join(hit.replaces)))
         if hit.snippet:
             lines.append("   " + mark(hit.snippet, terms))
+    if result.retrieval.next_offset is not None:
+        lines.append(f"[more may follow: offset {result.retrieval.next_offset}]")
     lines += note_lines(result.warnings)
     return "\n".join(lines)
+
+
+def _life_words(hit):
+    """What limits a hit: its scope, its state where it is not current, its confidence, a review that is due."""
+    words = [hit.scope] if hit.scope != "global" else []
+    if hit.state != "current":
+        words.append(f"{hit.state.upper()}" + (f" by {hit.replaced_by}" if hit.replaced_by else ""))
+    words += [f"confidence {hit.confidence}"] if hit.confidence else []
+    words += ["review due"] if hit.review_due else []
+    return "".join(f"  {word}" for word in words)
+
+
+_HIDING = {
+    "scope": "in other scopes: name one with scope, or all",
+    "validity": "not in force (superseded, expired, retracted or to come): as_of any shows them",
+}
+
+
+def _hidden_lines(result):
+    for name, hits in result.hidden.items():
+        if name in _HIDING:
+            yield f"Hidden: {counted(hits, 'hit')} {_HIDING[name]}."
+        else:
+            yield f"The filter {name.replace('_', ' ')} hides {counted(hits, 'hit')}: try again without it."
 
 
 def _headline(result):
@@ -41,10 +70,16 @@ def _headline(result):
         whole = sum(hit.matched.startswith("all") for hit in result.hits)
         if 0 < whole < count:
             words += f" in {whole}; LOW CONFIDENCE where a coverage stands"
-        return f"{counted(count, 'hit')} ({words}) in {counted(n, 'card')}"
+        return "\n".join([f"{counted(count, 'hit')} ({words}) in {counted(n, 'card')}", *_hidden_lines(result)])
+    if result.retrieval.reason == "offset_beyond_pool":
+        return f"No hits from offset {result.retrieval.offset} on: {counted(result.retrieval.pool, 'card')} were found."
     lines = [f"Nothing found in {counted(n, 'card')} ({result.freshness.unreadable} card files could not be read)."]
-    for name, hits in result.hidden.items():
-        lines.append(f"The filter {name.replace('_', ' ')} hides {hits} hit{'s' * (hits != 1)}: try again without it.")
+    if result.retrieval.reason == "empty_scope" and n:
+        lines.append("No card passes the filters of this search.")
+    lines += _hidden_lines(result)
+    for card in result.outdated:
+        now = f"; now: {card.replaced_by}" if card.replaced_by else ""
+        lines.append(in_line(f"{card.state}: {card.title}  {card.path}{now}"))
     if result.nearest:
         lines.append("The vault has these words: " + ", ".join(result.nearest))
     elif not (n or result.freshness.stale or result.freshness.unreadable):
@@ -68,12 +103,17 @@ SEARCH = Operation(
     params=(
         param("query", help="names, identifiers or words, any language", required=True, positional=True),
         param("limit", "integer", "1-20", default=10, minimum=1, maximum=20, clamp=True, flags=("-n",)),
-        param("kind", help="only this kind"),
-        param("source", help="only this source"),
+        param("kind", help="only this kind", brief=True),
+        param("source", help="only this source", brief=True),
         param(
             "match", help="cascade: precise only; fill: best of all tiers; auto: as the query asks",
-            default="auto", choices=("auto", "cascade", "fill"),
+            default="auto", choices=("auto", "cascade", "fill"), brief=True,
         ),
+        param("scope", help="project/<id> or domain/<id>, with global; all; default global"),
+        param("scope_only", "boolean", "without global cards", default=False, brief=True),
+        param("as_of", help="date: what was true then; any: outdated too"),
+        param("query_variants", "array", "up to 5 other wordings", default=()),
+        param("offset", "integer", "hits to pass over", default=0, minimum=0, clamp=True, brief=True),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
     run=_search,
@@ -89,8 +129,53 @@ SEARCH = Operation(
         "searched": {"type": "integer"},
         "hidden": {"type": "object"},
         "nearest": {"type": "array", "items": {"type": "string"}},
+        "retrieval": {"type": "object"},
         "freshness": {"type": "object"},
         "warnings": {"type": "array", "items": {"type": "object"}},
+    },
+)
+
+
+def _context(app, args):
+    from mcore.context import context
+
+    return context(
+        app, args["query"], args["scope"], args["kind"], args["max_chars"], args["view"], not args["no_sync"]
+    )
+
+
+def _context_text(result):
+    return "\n".join([result.text or "No card to show.", *note_lines(result.warnings)])
+
+
+CONTEXT = Operation(
+    name="context",
+    tool="memory_context",
+    title="Cards within a budget",
+    summary="the cards that answer, whole, inside a budget of characters",
+    description=(
+        "Whole cards on a question or project within max_chars, pinned first; says what was left out. Without "
+        "query: what to know at a session's start."
+    ),
+    params=(
+        param("query", help="names, identifiers or words", positional=True, brief=True),
+        param("scope", help="as for search", brief=True),
+        param("kind", help="only this kind", door="cli"),
+        param("max_chars", "integer", "default 2000, with a query 6000", minimum=0),
+        param("view", help="auto: compact without a query", default="auto", choices=("auto", "full", "compact"),
+              brief=True),
+        param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
+    ),
+    run=_context,
+    text=_context_text,
+    exit_code=lambda result: EXIT_OK if result.cards else EXIT_NOTHING,
+    read_only=True,
+    destructive=False,
+    idempotent=True,
+    output={
+        "text": {"type": "string"},
+        "cards": {"type": "array", "items": {"type": "object"}},
+        "left_out": {"type": "array", "items": {"type": "object"}},
     },
 )
 
@@ -115,6 +200,11 @@ def _show_text(shown):
     for name in ("source", "created", "updated"):
         if getattr(shown, name):
             head[-1] += f"  {name} {getattr(shown, name)}"
+    head[-1] += f"  revision {shown.revision}"
+    if shown.scope != "global":
+        head.append(in_line(f"scope: {shown.scope}"))
+    if shown.replaces:
+        head.append(in_line("replaces: " + ", ".join(shown.replaces)))
     if shown.tags:
         head.append("tags: " + in_line(", ".join(shown.tags)))
     for name, value in shown.fields.items():
@@ -146,8 +236,8 @@ SHOW = Operation(
     ),
     params=(
         param("card", help="the id or path that search returned", positional=True, required=True, door="cli"),
-        param("id", "integer", "card id", door="mcp"),
-        param("path", help="card path", door="mcp"),
+        param("id", "integer", "card id", door="mcp", brief=True),
+        param("path", help="card path", door="mcp", brief=True),
         param("offset", "integer", "first character", default=0, minimum=0, clamp=True),
         param("max_chars", "integer", "page size, 0 = all", default=20_000, minimum=0, clamp=True),
         param("full", "boolean", "the whole card, as --max-chars 0", default=False, door="cli"),

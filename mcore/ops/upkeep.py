@@ -39,10 +39,10 @@ INDEX = Operation(
     title="Reindex memory",
     summary="take in changed files, or rebuild",
     description=(
-        "Bring the index up to date with the vault's files; rebuild=true builds it anew. Rarely needed: searches "
-        "look for changes themselves. Use when an answer says stale files or a damaged index. Cards are not touched."
+        "Bring the index up to date with the vault's files; rebuild builds it anew. Rarely needed: searches look "
+        "for changes themselves. Use when an answer says stale files or a damaged index."
     ),
-    params=(param("rebuild", "boolean", "build the index from nothing", default=False),),
+    params=(param("rebuild", "boolean", "build the index from nothing", default=False, brief=True),),
     run=_index,
     text=_index_text,
     exit_code=lambda report: EXIT_OK,
@@ -72,6 +72,12 @@ def _stats_text(result):
             shown.append(f"and {len(table) - _SHOWN} more in memory stats --json")
         if shown:
             lines.append(f"{name}: " + ", ".join(shown))
+    if set(result.scopes) - {"global"}:
+        shown = [f"{name} {s['total']} ({s['active']} in force, newest {s['newest']})"
+                 for name, s in list(result.scopes.items())[:_SHOWN]]  # fmt: skip
+        lines.append("scopes: " + ", ".join(shown))
+    if result.forgotten or result.retracted:
+        lines.append(f"forgotten {result.forgotten}, retracted {result.retracted}")
     counts = result.read_counts
     lines.append(f"read: {counts.readings} times, {counts.cards} different cards")
     for card in result.latest:
@@ -85,7 +91,7 @@ STATS = Operation(
     tool="memory_stats",
     title="Memory overview",
     summary="totals by kind and source, latest cards",
-    description="How many cards there are, by kind and source, the newest and the most read.",
+    description="How many cards there are, by kind, source and scope, the newest and the most read.",
     params=(param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),),
     run=_stats,
     text=_stats_text,
@@ -98,6 +104,7 @@ STATS = Operation(
         "kinds": {"type": "object"},
         "sources": {"type": "object"},
         "latest": {"type": "array", "items": {"type": "object"}},
+        "scopes": {"type": "object"},
         "read_counts": {"type": "object"},
         "warnings": {"type": "array", "items": {"type": "object"}},
     },

@@ -1,0 +1,224 @@
+"""When a card is true: what its frontmatter says, which card closes which, what is in force at a time. Pure.
+
+A card is in force at T when it is neither forgotten nor retracted, `valid_from` <= T < `valid_to`, and
+no newer card that `supersedes` it has begun. Every end is derived: the link stands in the newer card
+alone. Times are seconds since 1970 UTC. A value that cannot be read as what it should be is left out and
+named in `notes`: a card is never lost over a date.
+"""
+
+import re
+from collections import namedtuple
+
+from mcore import scope as scopes
+from mcore.frontmatter import boolean, text_list, timestamp
+
+CURRENT, EXPIRED, FUTURE = "current", "expired", "future"
+SUPERSEDED, RETRACTED, FORGOTTEN = "superseded", "retracted", "forgotten"
+
+Life = namedtuple(
+    "Life", "scope valid_from valid_to ttl review_by supersedes retracts retracted forgotten pinned confidence notes"
+)
+Life.__doc__ = """What a card's frontmatter says of its life.
+
+`scope` is None without one; the four times are seconds, `ttl` a length in seconds; `supersedes` and
+`retracts` are links as written; `retracted` and `forgotten` are true or false; `notes` say what could
+not be read.
+"""
+PLAIN = Life(None, None, None, None, None, (), (), False, False, False, None, ())
+
+Link = namedtuple("Link", "path starts target wrong")
+Link.__doc__ = """The card `path` closes the card `target` from `starts` on; with `wrong` it was never true."""
+Closing = namedtuple("Closing", "path at wrong")
+
+ALWAYS = -1e15  # before any date a card can hold: what was wrong was never in force
+
+FIELDS = frozenset(
+    "scope valid_from valid_to valid_until ttl expires review_by supersedes retracts retracted retracted_at "
+    "forgotten forgotten_at pinned confidence".split()
+)
+
+_UNITS = {
+    "s": 1, "sec": 1, "second": 1, "秒": 1,
+    "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60, "分鐘": 60,
+    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "小時": 3600, "时": 3600,
+    "d": 86400, "day": 86400, "天": 86400, "日": 86400,
+    "w": 604800, "week": 604800, "周": 604800, "週": 604800, "星期": 604800,
+    "mo": 2592000, "month": 2592000, "月": 2592000, "个月": 2592000, "個月": 2592000,
+    "y": 31536000, "year": 31536000, "年": 31536000,
+}  # fmt: skip
+_LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+?|[^\W\d_a-z]+)?(?:(?<=[a-z]{2})s)?")
+_ISO = re.compile(
+    r"p(?:([0-9]+)y)?(?:([0-9]+)m)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:t(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?)?"
+)
+_ISO_UNITS = (31536000, 2592000, 604800, 86400, 3600, 60, 1)
+_NEVER = {"", "none", "null", "never", "forever", "0", "永久", "永不"}
+_WIKILINK = re.compile(r"!?\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(<?([^)>]+)>?\)")
+
+
+def read(by_name):
+    """The Life in a card's fields, `by_name` being casefolded name -> value; PLAIN when there is none of it."""
+    if FIELDS.isdisjoint(by_name):
+        return PLAIN
+    notes = []
+
+    def time(*names):
+        for name in names:
+            value = by_name.get(name)
+            if value in (None, ""):
+                continue
+            seconds = timestamp(value)
+            if seconds is not None:
+                return seconds
+            notes.append(f"{name} {_shown(value)} is no date, so it is not heeded")
+        return None
+
+    return Life(
+        _scope(by_name.get("scope"), notes),
+        time("valid_from"),
+        time("valid_to", "valid_until", "expires"),
+        _length(by_name.get("ttl"), notes),
+        time("review_by"),
+        _links(by_name.get("supersedes")),
+        _links(by_name.get("retracts")),
+        _is_set(by_name, "retracted", "retracted_at"),
+        _is_set(by_name, "forgotten", "forgotten_at"),
+        bool(boolean(by_name.get("pinned"))),
+        _confidence(by_name.get("confidence")),
+        tuple(notes),
+    )
+
+
+def _shown(value):
+    return repr(value if isinstance(value, str) else str(value))[:80]
+
+
+def _scope(value, notes):
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if value in (None, "", []):
+        return None
+    found = scopes.normalized(value)
+    if found is None:
+        notes.append(f"scope {_shown(value)} is not {scopes.FORMS}, so the card is global")
+    return found
+
+
+def _length(value, notes):
+    if value is None or (isinstance(value, str) and value.strip().casefold() in _NEVER):
+        return None
+    seconds = length(value)
+    if seconds is None:
+        notes.append(f"ttl {_shown(value)} is no length of time, so it is not heeded")
+    return seconds
+
+
+def length(text):
+    """Seconds of a length of time such as `30d`, `12 hours`, `2周`, `P1M`, or `30` (days); None for none."""
+    if not isinstance(text, str) or len(text) > 60:
+        return None
+    text = text.strip().casefold()
+    found = _LENGTH.fullmatch(text)
+    if found:
+        unit = found[2] or "d"
+        return float(found[1]) * _UNITS[unit] if unit in _UNITS else None
+    found = _ISO.fullmatch(text)
+    if not found or not any(found.groups()):
+        return None
+    return float(sum(int(n or 0) * unit for n, unit in zip(found.groups(), _ISO_UNITS, strict=True)))
+
+
+def _links(value):
+    """Links to cards as they are written: a path, `[[a wikilink]]` or `[text](path)`, one or a list."""
+    links = []
+    for text in text_list(value):
+        found = _WIKILINK.fullmatch(text) or _MARKDOWN_LINK.fullmatch(text)
+        link = (found[1] if found else text).strip().replace("\\", "/").removeprefix("./")
+        if link:
+            links.append(link)
+    return tuple(dict.fromkeys(links))
+
+
+def _is_set(by_name, *names):
+    """Whether a mark is there: true, a date, a reason; `false`, `no` and nothing are no mark."""
+    values = [by_name.get(name) for name in names]
+    return any(value not in (None, "", [], {}) and boolean(value) is not False for value in values)
+
+
+def _confidence(value):
+    if value is None or isinstance(value, (list, dict)):
+        return None
+    return " ".join(str(value).split())[:60] or None
+
+
+def interval(life, created, updated, changed):
+    """(from, to) of a card by its own words; `created` and `updated` as written, `changed` in seconds.
+
+    A `ttl` counts from the last time the card was confirmed (updated, created, else valid_from, else the
+    file's own time); of two ends the earlier one holds.
+    """
+    start, end = life.valid_from, life.valid_to
+    if life.ttl is not None:
+        stamps = [seconds for seconds in (timestamp(updated), timestamp(created)) if seconds is not None]
+        since = max(stamps) if stamps else start if start is not None else changed
+        end = since + life.ttl if end is None else min(end, since + life.ttl)
+    return start, end
+
+
+def starts(valid_from, created, changed):
+    """When a card begins to close the one it supersedes."""
+    if valid_from is not None:
+        return valid_from
+    seconds = timestamp(created)
+    return changed if seconds is None else seconds
+
+
+def resolve(link, paths, by_name):
+    """The rel_path that a link means: itself, with `.md`, else the only card of that file name; or None.
+
+    `paths` holds every rel_path, `by_name` maps a casefolded file name without suffix to its rel_paths.
+    """
+    for path in (link, f"{link}.md"):
+        if path in paths:
+            return path
+    stem = link.rsplit("/", 1)[-1].casefold().removesuffix(".md")
+    found = by_name.get(stem, ())
+    return found[0] if len(found) == 1 else None
+
+
+def closings(links):
+    """target -> Closing, for every card that a newer one closes: one successor each.
+
+    The link that begins first wins (then the path that sorts first). What a wrong card closed is open
+    again. A link by which cards would close each other in a ring is not heeded: one of them always stays.
+    """
+    closed = {}
+    for link in sorted(links, key=lambda link: (not link.wrong, link.starts, link.path, link.target)):
+        if link.target in closed or _leads_to(closed, link.path, link.target):
+            continue
+        if link.path in closed and closed[link.path].wrong:
+            continue
+        closed[link.target] = Closing(link.path, ALWAYS if link.wrong else link.starts, link.wrong)
+    return closed
+
+
+def _leads_to(closed, path, target):
+    """Whether following successors from `path` comes to `target`."""
+    while path != target:
+        if path not in closed:
+            return False
+        path = closed[path].path
+    return True
+
+
+def state(at, mark, valid_from, valid_to, closed_at):
+    """What a card is at the time `at`: current, future, expired, superseded, retracted or forgotten."""
+    if mark:
+        return mark
+    if closed_at is not None and closed_at <= at:
+        return RETRACTED if closed_at == ALWAYS else SUPERSEDED
+    if valid_from is not None and valid_from > at:
+        return FUTURE
+    if valid_to is not None and valid_to <= at:
+        return EXPIRED
+    return CURRENT

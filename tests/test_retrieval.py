@@ -1,0 +1,88 @@
+"""mcore.search beyond one page of one wording: variants, offset, and why an answer is as it is."""
+
+import pytest
+from conftest import paths_of
+
+from mcore.search import FUSED_POOL, MAX_POOL, MAX_VARIANTS
+
+
+@pytest.fixture
+def app(make_app, write_note):
+    for n in range(30):
+        write_note(f"z{n:02}.md", f"zebra note number {n}")
+    fields = "title: redis\naliases: [缓存库, kv store]\nquestions: [which cache do we use?]"
+    write_note("redis.md", f"---\n{fields}\n---\neviction")
+    write_note("valkey.md", "# valkey\n\na fork of the cache server")
+    return make_app()
+
+
+def search(app, query, **more):
+    return app.searcher.search(query, **more)
+
+
+def test_pages_follow_one_another_without_gap_or_repeat(app):
+    seen, offset = [], 0
+    while offset is not None:
+        result = search(app, "zebra", limit=7, offset=offset)
+        seen += paths_of(result)
+        offset = result.retrieval.next_offset
+    assert len(seen) == len(set(seen)) == 30
+    assert seen == paths_of(search(app, "zebra", limit=20)) + paths_of(search(app, "zebra", limit=20, offset=20))
+
+
+def test_an_offset_beyond_what_was_found_says_so(app, memory):
+    result = search(app, "zebra", offset=30)
+    assert (result.hits, result.retrieval.reason, result.retrieval.pool) == ([], "offset_beyond_pool", 30)
+    assert "30 cards were found" in memory("search", "zebra", "--offset", "30").out
+    assert search(app, "zebra", offset=10_000).retrieval.reason == "offset_beyond_pool"
+
+
+@pytest.mark.parametrize("query, more, reason", [
+    ("zebra", {}, "matched"),
+    ("zebra quokka", {}, "relaxed_match"),
+    ("quokka", {}, "no_lexical_match"),
+    ("zebra", {"scope": "project/x", "scope_only": True}, "empty_scope"),
+    ("zebra", {"kind": "tool"}, "empty_scope"),
+])  # fmt: skip
+def test_the_reason_tells_why(app, query, more, reason):
+    assert search(app, query, **more).retrieval.reason == reason
+
+
+def test_a_relaxed_answer_names_the_terms_it_used_and_dropped(app):
+    result = search(app, "zebra quokka")
+    assert (result.retrieval.terms_used, result.retrieval.terms_dropped) == (["zebra"], ["quokka"])
+    assert all(hit.matched == "any" and hit.missing == ["quokka"] for hit in result.hits)
+    mixed = search(app, "eviction fork", match="fill")
+    assert {hit.path: hit.missing for hit in mixed.hits} == {"redis.md": ["fork"], "valkey.md": ["eviction"]}
+    assert mixed.retrieval.terms_dropped == []
+
+
+def test_other_wordings_are_fused_by_rank(app):
+    result = search(app, "eviction", variants=["fork", "缓存库"])
+    assert result.retrieval.strategy == "fused"
+    asked = [(asked.query, asked.hits) for asked in result.retrieval.queries]
+    assert asked == [("eviction", 1), ("fork", 1), ("缓存库", 1)]
+    assert paths_of(result) == ["redis.md", "valkey.md"]
+    assert [hit.score for hit in result.hits] == pytest.approx([2 / 61, 1 / 61], abs=1e-4)
+
+
+def test_a_wording_that_finds_nothing_harms_nothing(app):
+    assert paths_of(search(app, "valkey", variants=["quokka"])) == paths_of(search(app, "valkey"))
+    assert search(app, "valkey", variants=["valkey", " ", ""]).retrieval.strategy == "cascade"
+
+
+def test_too_many_or_too_long_wordings_are_cut_and_said(app):
+    result = search(app, "valkey", variants=[f"fork{n} " + "x" * 200 for n in range(9)])
+    assert len(result.retrieval.queries) == 1 + MAX_VARIANTS
+    assert all(len(asked.query) <= 100 for asked in result.retrieval.queries)
+    assert [warning.slug for warning in result.warnings] == ["variants-cut"]
+
+
+def test_the_pool_of_fused_wordings_is_deeper_than_a_page(app):
+    result = search(app, "zebra", variants=["note number"], limit=5)
+    assert len(result.hits) == 5 and result.retrieval.pool == 30 <= FUSED_POOL <= MAX_POOL
+
+
+@pytest.mark.parametrize("query", ["缓存库", "kv store", "which cache do we use?"])
+def test_aliases_and_questions_are_searched(app, query):
+    assert paths_of(search(app, query))[0] == "redis.md"

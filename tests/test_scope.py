@@ -1,0 +1,43 @@
+"""mcore.scope: one spelling of a scope, folders, near misses."""
+
+import pytest
+
+from mcore.scope import asked, folder_ranges, nearest, normalized, of_path
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("global", "global"), ("GLOBAL ", "global"),
+    ("project/My App", "project/my-app"), ("Project/my_app", "project/my-app"),
+    ("project/ｍｙ－ａｐｐ", "project/my-app"), ("domain/支付", "domain/支付"), ("project/a/b", "project/a/b"),
+    ("project/", None), ("project", None), ("team/x", None), ("", None), ("project/a\nb", None), (None, None),
+    ("project/" + "x" * 300, None),
+])  # fmt: skip
+def test_spellings_of_one_scope_are_one(text, expected):
+    assert normalized(text) == expected
+
+
+def test_an_id_alone_means_the_only_scope_of_that_id():
+    known = ["project/shop", "domain/pay", "project/pay"]
+    assert asked("shop", known) == "project/shop"
+    assert asked("pay", known) is None and asked("other", known) is None
+    assert asked("all", known) == "all" and asked("project/new", known) == "project/new"
+
+
+def test_a_near_miss_is_answered_with_what_there_is():
+    known = ["project/memory-agent", "domain/payments", "global"]
+    assert nearest("project/memroy-agent", known)[0] == "project/memory-agent"
+    assert nearest("memory agent", known)[0] == "project/memory-agent"
+    assert nearest("project/payment", known)[0] == "domain/payments"
+    assert nearest("project/zzz", known) == []
+
+
+def test_a_card_has_the_scope_of_the_deepest_mapped_folder():
+    ranges = folder_ranges({"project/Shop": ["02-Projects/shop/"], "domain/pay": ["02-Projects/shop/pay", "pay"]})
+    for path, expected in {
+        "02-Projects/shop/a.md": "project/shop",
+        "02-Projects/shop/pay/a.md": "domain/pay",
+        "02-Projects/shop-old/a.md": "global",
+        "pay/x/y.md": "domain/pay",
+        "a.md": "global",
+    }.items():
+        assert of_path(path, ranges) == expected
