@@ -1,10 +1,9 @@
 """What a caller gives for a card, checked before anything is written: title, kind, fields, credentials."""
 
-import re
 from collections import namedtuple
 
+from mcore import hidden, secretscan, validity
 from mcore import scope as scopes
-from mcore import secretscan, validity
 from mcore.card import KIND_FOLDERS, MAX_TITLE_CHARS
 from mcore.cardfile import one_line
 from mcore.errors import UsageError, warning
@@ -91,12 +90,18 @@ def _scope(text):
 # ---- what the text holds -------------------------------------------------------------------------
 
 
-def find_secrets(fields, body):
-    """Every Secret of a card; in a list its span counts in the items joined by ", "."""
+def _places(fields, body):
+    """(where, text) of what a card says in words; the items of a list are joined by ", "."""
     places = [("title", fields.get("title") or ""), ("body", body or "")]
     places += [(name, ", ".join(fields.get(name) or ())) for name in LISTS]
-    places.append(("source", fields.get("source") or ""))
-    return [Secret(f.kind, f.start, f.end, where) for where, text in places for f in secretscan.scan(text)]
+    return [*places, ("source", fields.get("source") or "")]
+
+
+def find_secrets(fields, body):
+    """Every Secret of a card; in a list its span counts in the items joined by ", "."""
+    return [
+        Secret(f.kind, f.start, f.end, where) for where, text in _places(fields, body) for f in secretscan.scan(text)
+    ]
 
 
 def secret_warnings(secrets):
@@ -110,19 +115,12 @@ def secret_warnings(secrets):
     ]
 
 
-_HIDDEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-
-
-def invisible_warnings(text):
+def hidden_warnings(fields, body):
     """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks)."""
-    found = _HIDDEN.findall(text)
+    found = [(text, place) for _, text in _places(fields, body) for place in hidden.scan(text)]
     if not found:
         return []
-    names = sorted({f"U+{ord(c):04X}" for c in found})[:5]
-    return [
-        warning(
-            "invisible",
-            f"the text holds {len(found)} invisible or direction-changing characters ({', '.join(names)})",
-            "check where the text came from",
-        )
-    ]
+    count = sum(place.end - place.start for _, place in found)
+    points = hidden.names("".join(text[place.start : place.end] for text, place in found))
+    message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
+    return [warning("invisible", message, "check where the text came from")]
