@@ -149,6 +149,7 @@ FINDINGS = [
     ({"a/README.md": "# Read me", "b/README.md": "# Read me"}, []),
     ({"x.md": "# T", "y.md": "---\nsupersedes: x.md\n---\n# T"}, []),
     ({"x.md": "# T", "y.md": "---\nforgotten_at: 2026-01-01\n---\n# T"}, []),
+    ({"x.md": "---\nsupersedes: gone.md\n---\n# T"}, [("link", "warning", "x.md", None)]),
     ({"x.md": "---\nttl: soon\n---\n# T"}, [("validity", "warning", "x.md", None)]),
     ({"x.md": f"a\n密码 {TOKEN}"}, [("secret", "warning", "x.md", 2)]),
     ({"x.MDX": "y"}, [("left-out", "warning", "x.MDX", None)]),

@@ -5,7 +5,7 @@ import shlex
 
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.importer import stale_builds
+from mcore.importer import link_faults, stale_builds
 from mcore.render import counted
 from mcore.store import looking
 from mcore.vault import is_walked, names_in
@@ -70,6 +70,7 @@ def _look(app, path, seen, update):
             cure = f"choose another file with --db, or take it over: {rebuild}"
             return store.total(), [finding("index-other-vault", ERROR, path, f"it was made for {owner}", cure)]
         found = _compared(store, path, seen, app.settings, update)
+        found += [finding("link", WARNING, card, text, "mend the link") for card, text in link_faults(store)]
         return store.total(), found + (_postings(store, path, seen, rebuild) if seen.sums else [])
 
 
