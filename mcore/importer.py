@@ -481,7 +481,8 @@ class Indexer:
             for path, notes in store.life_notes()
             for note in notes.split("\n")
         ]
-        warnings += _link_warnings(store) + self.vault_warnings()
+        warnings += [warning("link", f"{path}: {text}", "mend the link") for path, text in link_faults(store)]
+        warnings += self.vault_warnings()
         return Report(
             **counts,
             total=store.total(),
@@ -497,19 +498,17 @@ def _derive_closings(store):
     store.set_closed({path: (closing.at, closing.path) for path, closing in closed.items()})
 
 
-def _link_warnings(store):
-    """Says which links between cards lead nowhere, and which are not heeded because another one holds."""
+def link_faults(store):
+    """(rel_path, what is wrong) of links between cards that lead nowhere, or are not heeded because another holds."""
     links, broken = _resolved(store)
     closed = validity.closings(links)
-    told = [f"{path}: it supersedes {target!r}, and there is no such card" for path, target in broken]
-    told += [
-        f"{link.path}: it supersedes {link.target}, and {closed[link.target].path} does so already"
-        if link.target in closed
-        else f"{link.path}: it supersedes {link.target}, and itself is superseded by that or was never true"
-        for link in links
-        if link.target not in closed or closed[link.target].path != link.path
-    ]
-    return [warning("link", text, "mend the link") for text in told]
+    for path, target in broken:
+        yield path, f"it supersedes {target!r}, and there is no such card"
+    for link in links:
+        if link.target not in closed:
+            yield link.path, f"it supersedes {link.target}, and itself is superseded by that or was never true"
+        elif closed[link.target].path != link.path:
+            yield link.path, f"it supersedes {link.target}, and {closed[link.target].path} does so already"
 
 
 def _resolved(store):

@@ -37,7 +37,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
         scan = vault.scan(root, settings.ignore)
     except SetupError as error:
         return Vault({}, {}, {}, [from_error("vault", ERROR, root, error)])
-    found, digests, sums, titles, texts = [], {}, {}, {}, []
+    found, digests, sums, titles, closed, texts = [], {}, {}, {}, set(), []
     for done, path in enumerate(sorted(scan.files)):
         if progress:
             progress(done, len(scan.files))
@@ -50,7 +50,9 @@ def check_vault(settings, progress=None, sums_up_to=0):
             continue
         digests[path] = content_hash(data)
         card = read_card(path, text)
-        titles.setdefault(name_key(card.title), []).append(path)
+        closed.update((*card.life.supersedes, *card.life.retracts))
+        if not card.life.forgotten:
+            titles.setdefault(name_key(card.title), []).append(path)
         if remark:
             found.append(finding("not-utf8", WARNING, path, remark, "save it as UTF-8", line_in(remark)))
         found += _of_card(path, text, card)
@@ -62,7 +64,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
     sums.update(_sums(texts))
     found += _left_out(scan)
     found += _names(scan)
-    found += _duplicates(titles)
+    found += _duplicates(titles, closed)
     found += _stale_temps(root, scan.files)
     return Vault(scan.files, digests, sums, found)
 
@@ -89,6 +91,8 @@ def _of_card(path, text, card):
     if line:
         message = "the frontmatter that begins here never closes: its fields are read as body"
         yield finding("frontmatter", WARNING, path, message, "end it with a line ---", line)
+    for message in card.life.notes:
+        yield finding("validity", WARNING, path, message, "correct that field")
     if not text.strip():
         yield finding("empty-card", NOTE, path, "there is nothing in it", "write it, or remove the file")
     for secret in secretscan.scan(text):
@@ -140,8 +144,12 @@ def _names(scan):
         yield finding("name-collision", WARNING, group[0], message, "rename all but one")
 
 
-def _duplicates(titles):
+def _duplicates(titles, closed):
+    """Findings on cards of one title; one that is forgotten, or that a newer card closes, is in nobody's way."""
     for paths in titles.values():
+        paths = [path for path in paths if closed.isdisjoint((path, os_stem(path), os_stem(path.rpartition("/")[2])))]
+        if not paths:
+            continue
         stem = os_stem(paths[0].rsplit("/", 1)[-1]).casefold()
         if len(paths) > 1 and stem not in GENERIC_STEMS:
             more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
