@@ -2,7 +2,7 @@
 
 Pinned cards first, then those in force by how well they answer (without a question: the last changed
 first, the project's own before global ones). A card goes in whole or not at all; what was left out is
-said, and why. The same vault and the same call give the same text, whatever the hour.
+said, and why. The same vault and the same call give the same text.
 """
 
 import time
@@ -45,7 +45,10 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
     pinned = store.chosen(limits, kind, PINNED, pinned=True)
     if query:
         found = searcher.search(query, 20, kind, None, False, "auto", scope)
-        rest, warnings = found.hits, list(found.warnings)
+        rest = found.hits
+        warnings = [*found.warnings, *(_hidden_note(name, count) for name, count in found.hidden.items())]
+        if not rest:
+            warnings.append(warning("no-hit", "no card answers the query", "try names, identifiers, another scope"))
     else:
         rest = _latest(store, limits, kind)
     rows = {row.id: row for row in [*pinned, *rest]}
@@ -58,6 +61,11 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
     if freshness.stale:
         warnings.append(warning("stale", f"{freshness.stale} changed files are not looked at yet", "run: memory index"))
     return Context(query, list(limits.scopes or ()), view, text, cards, left, max_chars, freshness, warnings)
+
+
+def _hidden_note(name, count):
+    hint = "give a scope, or all" if name == "scope" else "search with as_of any shows them"
+    return warning("hidden", f"{count} more cards answer and are left aside for their {name}", hint)
 
 
 def _latest(store, limits, kind):
@@ -87,16 +95,19 @@ def _shown(app, rows, limits, view, terms):
             continue
         life = lives[row.id]
         body = card.body.strip() if view == "full" else compact(card.body, terms)
-        text = f"## {in_line(card.title)}\n{in_line(_qualifiers(path, card, life))}\n\n{body}"
+        marks = _qualifiers(path, card, life, getattr(row, "missing", ()))
+        text = f"## {in_line(card.title)}\n{in_line(marks)}\n\n{body}"
         shown.append(_Shown(row.id, path, card.title, life.content_hash[:8].hex(), text))
     return shown
 
 
-def _qualifiers(path, card, life):
+def _qualifiers(path, card, life, missing):
     """The line under a title: where the card is, and everything that says how far it can be relied on."""
     parts = [path, card.kind]
     if life.scope != scopes.GLOBAL:
         parts.append(life.scope)
+    if missing:
+        parts.append(f"LOOSE MATCH, without {', '.join(missing)}")
     if life.confidence:
         parts.append(f"confidence {life.confidence}")
     status = lookup(card.fields, "status")

@@ -47,7 +47,8 @@ INSTRUCTIONS = (
     "Search it before you answer or act on any of these. Pass names and identifiers (nginx, id_ed25519, "
     "阿里云), not sentences. matched any or any-prefix: only some of the words were found, so confidence is low. "
     "An empty answer says what was searched; trust it, do not guess. Capture lasting facts, decisions and "
-    "mistakes when they appear: one per card, under a title that can be searched; never passwords or keys."
+    "mistakes when they appear: one per card, under a title that can be searched; never passwords or keys. "
+    "Correct a card with memory_update, replace a changed fact with memory_supersede."
 )
 
 Answer = namedtuple("Answer", "message")
