@@ -1,6 +1,5 @@
 """What a caller gives for a card, checked before anything is written: title, kind, fields, credentials."""
 
-import re
 from collections import namedtuple
 
 from mcore import scope as scopes
@@ -9,6 +8,7 @@ from mcore.card import KIND_FOLDERS, MAX_TITLE_CHARS
 from mcore.cardfile import one_line
 from mcore.errors import UsageError, warning
 from mcore.frontmatter import number, timestamp
+from mcore.frontmatter.pattern import Pattern
 from mcore.render import scrub
 
 Secret = namedtuple("Secret", "kind start end where")
@@ -110,7 +110,7 @@ def secret_warnings(secrets):
     ]
 
 
-_HIDDEN = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_HIDDEN = Pattern("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 
 
 def invisible_warnings(text):
