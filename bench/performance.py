@@ -1,17 +1,22 @@
-"""Measures index and search against plain references in the same run: CPU time and medians.
+"""Measures index, capture and search against plain references in the same run: medians of CPU or wall time.
 
     python bench/performance.py [--cards 10000 | --vault DIR] [--runs 5] [--json]
+    python bench/performance.py --save FILE | --baseline FILE     # any ratio over 1.25 times the saved one: exit 1
 
 | line | product | reference |
 | index | `memory index` of a new vault | a naive build: read, cut into pairs, one contentless FTS5 table |
+| rebuild, wall | `memory index --rebuild`, whole process | the same cut rows into the same tables, best settings |
 | no change | `memory index` again | a bare scandir + stat of every file |
+| one edited card | `memory index` after one edit | `memory index` without |
+| capture | `memory capture` into this vault | the same into a vault of 100 cards |
 | search | `memory search`, whole process | `python -c "import sqlite3, json"` |
 | help | `memory --help` | the same |
 | mcp first answer | `memory mcp` up to `initialize` answered and end of input | the same |
 | first use | capture and search in one go, wall time | - |
+| index size | the index file | the Markdown files |
 
-CPU is user + system time of the whole process; figures are medians. Machines are noisy: the ratios
-count, for both sides run in turn.
+CPU is user + system time of a process and its children, the peak is the memory of all of them together.
+Machines are noisy: the ratios count, for both sides run in turn. A vault that is named is copied first.
 """
 
 import argparse
@@ -24,9 +29,11 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MEMORY = [sys.executable, os.path.join(ROOT, "memory.py")]
+from processes import MEMORY, ROOT, run, size_of
+
 QUERIES = ("数据库 备份", "redis timeout", "ecs-prod", "私钥", "how do I restore the backup of the database")
+SMALL_CARDS = 100
+WORSE = 1.25  # times the saved ratio; less is noise
 
 NAIVE = r"""
 import os, re, sqlite3, sys
@@ -43,6 +50,41 @@ with db:
                     db.execute("INSERT INTO f VALUES (?, ?)", (name, han.sub(cut, handle.read().lower())))
 """
 
+# Cuts every card and keeps the rows, as the product would store them.
+CUT = r"""
+import os, pickle, sys
+sys.path.insert(0, sys.argv[1])
+from mcore import vault
+from mcore.prepare import File, prepare_batches
+found = vault.scan(sys.argv[2])
+files = [File(rel, vault.file_path(sys.argv[2], rel), None, stamp) for rel, stamp in found.files.items()]
+with open(sys.argv[3], "wb") as out:
+    for batch in prepare_batches(files, 1 << 24, 0):
+        pickle.dump([one.row for one in batch if one.row], out, 5)
+"""
+
+# Loads those rows; only storing is timed. The settings are the best known: see Store.bulk_mode.
+LOAD = r"""
+import pickle, sys, time
+sys.path.insert(0, sys.argv[1])
+from mcore.store import open_store
+store, seconds = open_store(sys.argv[3]), 0.0
+store.bulk_mode()
+with open(sys.argv[2], "rb") as rows, store.writing():
+    while True:
+        try:
+            batch = pickle.load(rows)
+        except EOFError:
+            break
+        started = time.monotonic()
+        store.insert(batch)
+        seconds += time.monotonic() - started
+started = time.monotonic()
+store.end_bulk_mode()
+store.close()
+print(seconds + time.monotonic() - started)
+"""
+
 WALK = r"""
 import os, sys
 def walk(path):
@@ -54,7 +96,6 @@ def walk(path):
 walk(sys.argv[1])
 """
 
-
 INITIALIZE = json.dumps(
     {
         "jsonrpc": "2.0",
@@ -65,106 +106,170 @@ INITIALIZE = json.dumps(
 )
 
 
-def run(command, home):
-    """(CPU seconds, wall seconds, peak MB) of one process that is given one MCP line to read.
+class Bench:
+    """One vault being measured; what is written goes to `scratch`."""
 
-    Byte code is cached as on any ordinary machine, whatever the environment says.
-    """
-    started = time.monotonic()
-    env = {**os.environ, "MEMORY_AGENT_HOME": home}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
-    )
-    try:
-        process.stdin.write(INITIALIZE.encode() + b"\n")
-        process.stdin.close()
-    except BrokenPipeError:
-        pass
-    _, status, usage = os.wait4(process.pid, 0)
-    error = process.stderr.read().decode()
-    process.stderr.close()
-    if os.waitstatus_to_exitcode(status) not in (0, 1):
-        raise SystemExit(f"{command} failed: {error}")
-    return usage.ru_utime + usage.ru_stime, time.monotonic() - started, usage.ru_maxrss / 1024
+    def __init__(self, vault, runs, scratch):
+        self.vault, self.runs, self.scratch = vault, runs, scratch
+        self.home = os.path.join(scratch, "home")
+        self.rows = []
+
+    def ours(self, *words, vault=None, home=None):
+        return run([*MEMORY, "--vault", vault or self.vault, *words], home or self.home)
+
+    def python(self, code, *args):
+        return run([sys.executable, "-c", code, *args], self.home)
+
+    def pair(self, name, product, reference, runs=None, cost="cpu"):
+        """Adds a row: product and reference in turn; each gives a Ran, or the seconds themselves."""
+        ours, theirs = [], []
+        for _ in range(runs or self.runs):
+            ours.append(product())
+            theirs.append(reference())
+        spent, reference_spent = ([getattr(r, cost, r) for r in side] for side in (ours, theirs))
+        self.rows.append(
+            {
+                "name": name,
+                "cost": cost,
+                "seconds": round(statistics.median(spent), 4),
+                "reference_seconds": round(statistics.median(reference_spent), 4),
+                "ratio": round(statistics.median(a / b for a, b in zip(spent, reference_spent, strict=True)), 3),
+                "wall_seconds": round(statistics.median(r.wall for r in ours), 3),
+                "peak_mb": round(max(r.peak_mb for r in ours), 1),
+            }
+        )
+
+    def measure(self):
+        """All rows, one after another."""
+        self._building()
+        self._changes()
+        self._processes()
+        self._first_use()
+        size = os.path.getsize(os.path.join(self.home, "memory.db"))
+        self.rows.append({"name": "index size / Markdown size", "ratio": round(size / size_of(self.vault), 3)})
+        return self.rows
+
+    def _building(self):
+        few = max(1, self.runs // 2)
+        naive, cut = (os.path.join(self.scratch, name) for name in ("naive.db", "rows.pickle"))
+
+        def new():
+            shutil.rmtree(self.home, ignore_errors=True)
+            return self.ours("index")
+
+        def plain():
+            _unlink(naive)
+            return self.python(NAIVE, self.vault, naive)
+
+        def load():
+            path = os.path.join(self.scratch, "load.db")
+            _unlink(path)
+            return float(self.python(LOAD, ROOT, cut, path).out)
+
+        self.pair("index", new, plain, few)
+        self.python(CUT, ROOT, self.vault, cut)
+        self.pair("rebuild, wall", lambda: self.ours("index", "--rebuild"), load, few, "wall")
+        _unlink(cut)
+
+    def _changes(self):
+        def edit():
+            path = next(
+                os.path.join(base, name)
+                for base, _, names in os.walk(self.vault)
+                for name in sorted(names)
+                if name.endswith(".md")
+            )
+            with open(path, "a", encoding="utf-8") as handle:
+                handle.write(f"\nedited at {time.time()}\n")
+            return self.ours("index")
+
+        def capture(vault, home):
+            title = f"bench card {time.time()}"
+            return self.ours("capture", "--title", title, "--body", title + " 数据库 备份", vault=vault, home=home)
+
+        self.pair("no change", lambda: self.ours("index"), lambda: self.python(WALK, self.vault))
+        self.pair("one edited card", edit, lambda: self.ours("index"))
+        small, small_home = os.path.join(self.scratch, "small"), os.path.join(self.scratch, "small-home")
+        make_vault(small, SMALL_CARDS)
+        self.ours("index", vault=small, home=small_home)
+        self.pair("capture", lambda: capture(self.vault, self.home), lambda: capture(small, small_home))
+        self.ours("index")
+
+    def _processes(self):
+        def base():
+            return self.python("import sqlite3, json")
+
+        for query in QUERIES:
+            self.pair(f"search {query}", lambda query=query: self.ours("search", query), base)
+        self.pair("help", lambda: run([*MEMORY, "--help"], self.home), base)
+        self.pair("mcp first answer", lambda: run([*MEMORY, "mcp"], self.home, INITIALIZE + "\n"), base)
+
+    def _first_use(self):
+        started = time.monotonic()
+        new = os.path.join(self.scratch, "new")
+        run([*MEMORY, "capture", "--title", "first card", "--body", "a card that a newcomer writes first"], new)
+        run([*MEMORY, "search", "newcomer"], new)
+        self.rows.append({"name": "first use", "wall_seconds": round(time.monotonic() - started, 3)})
 
 
-def pair(name, product, reference, runs, before_product=None, before_reference=None):
-    """One row: product and reference in turn, `runs` times; `before_*` prepare each run."""
-    ours, theirs = [], []
-    for _ in range(runs):
-        ours.append(run(product(), before_product() if before_product else None))
-        theirs.append(run(reference(), before_reference() if before_reference else None))
-    cpu, reference_cpu = (statistics.median(r[0] for r in rows) for rows in (ours, theirs))
-    return {
-        "name": name,
-        "cpu_seconds": round(cpu, 4),
-        "reference_cpu_seconds": round(reference_cpu, 4),
-        "ratio": round(statistics.median(a[0] / b[0] for a, b in zip(ours, theirs, strict=True)), 3),
-        "wall_seconds": round(statistics.median(r[1] for r in ours), 3),
-        "peak_mb": round(max(r[2] for r in ours), 1),
-    }
+def _unlink(path):
+    for side in ("", "-wal", "-shm"):
+        if os.path.exists(path + side):
+            os.unlink(path + side)
 
 
-def measure(vault, runs, scratch):
-    home = os.path.join(scratch, "home")
+def make_vault(path, cards):
+    maker = os.path.join(ROOT, "bench", "make_vault.py")
+    subprocess.run([sys.executable, maker, path, "--cards", str(cards)], check=True)
 
-    def fresh():
-        shutil.rmtree(home, ignore_errors=True)
-        return home
 
-    def no_database():
-        path = os.path.join(scratch, "naive.db")
-        if os.path.exists(path):
-            os.unlink(path)
-        return home
+def worse(rows, base):
+    """What became worse, a line each: ratios over WORSE times those of a saved measurement."""
+    return [
+        f"{row['name']}: {base[row['name']]} -> {row['ratio']}"
+        for row in rows
+        if "ratio" in row and row["name"] in base and row["ratio"] > WORSE * base[row["name"]]
+    ]
 
-    def ours(*words):
-        return lambda: [*MEMORY, "--vault", vault, *words]
 
-    def bare(code, *args):
-        return lambda: [sys.executable, "-c", code, *args]
-
-    base = bare("import sqlite3, json")
-    naive = bare(NAIVE, vault, os.path.join(scratch, "naive.db"))
-    rows = [pair("index", ours("index"), naive, max(3, runs // 2), fresh, no_database)]
-    rows.append(pair("no change", ours("index"), bare(WALK, vault), runs, lambda: home, lambda: home))
-    for query in QUERIES:
-        rows.append(pair(f"search {query}", ours("search", query), base, runs, lambda: home, lambda: home))
-    rows.append(pair("help", lambda: [*MEMORY, "--help"], base, runs, lambda: home, lambda: home))
-    rows.append(pair("mcp first answer", lambda: [*MEMORY, "mcp"], base, runs, lambda: home, lambda: home))
-    started = time.monotonic()
-    new = os.path.join(scratch, "new")
-    run([*MEMORY, "capture", "--title", "first card", "--body", "a card that a newcomer writes first"], new)
-    run([*MEMORY, "search", "newcomer"], new)
-    rows.append({"name": "first use", "wall_seconds": round(time.monotonic() - started, 3)})
-    size = os.path.getsize(os.path.join(home, "memory.db"))
-    text = sum(os.path.getsize(os.path.join(b, n)) for b, _, names in os.walk(vault) for n in names)
-    rows.append({"name": "index size / Markdown size", "ratio": round(size / text, 3)})
-    return rows
+def show(rows):
+    print(f"{'':34}{'seconds':>9}{'reference':>11}{'ratio':>8}{'wall s':>9}{'peak MB':>9}")
+    for row in rows:
+        cells = [row.get(k, "") for k in ("seconds", "reference_seconds", "ratio", "wall_seconds", "peak_mb")]
+        print(f"{row['name'][:32]:34}{cells[0]:>9}{cells[1]:>11}{cells[2]:>8}{cells[3]:>9}{cells[4]:>9}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cards", type=int, default=10_000)
-    parser.add_argument("--vault", help="measure this vault instead of a synthetic one")
+    parser.add_argument("--vault", help="measure a copy of this vault instead of a synthetic one")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--save", metavar="FILE", help="keep the ratios")
+    parser.add_argument("--baseline", metavar="FILE", help="compare with kept ratios")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        vault = args.vault
-        if vault is None:
-            vault = os.path.join(scratch, "vault")
-            maker = os.path.join(ROOT, "bench", "make_vault.py")
-            subprocess.run([sys.executable, maker, vault, "--cards", str(args.cards)], check=True)
-        rows = measure(os.path.abspath(vault), args.runs, scratch)
+        vault = os.path.join(scratch, "vault")
+        if args.vault:
+            shutil.copytree(args.vault, vault)
+        else:
+            make_vault(vault, args.cards)
+        rows = Bench(vault, args.runs, scratch).measure()
     if args.json:
         print(json.dumps(rows, ensure_ascii=False, indent=2))
-        return
-    print(f"{'':36}{'CPU s':>9}{'reference':>11}{'ratio':>8}{'wall s':>9}{'peak MB':>9}")
-    for row in rows:
-        cells = [row.get(k, "") for k in ("cpu_seconds", "reference_cpu_seconds", "ratio", "wall_seconds", "peak_mb")]
-        print(f"{row['name'][:34]:36}{cells[0]:>9}{cells[1]:>11}{cells[2]:>8}{cells[3]:>9}{cells[4]:>9}")
+    else:
+        show(rows)
+    ratios = {row["name"]: row["ratio"] for row in rows if "ratio" in row}
+    if args.save:
+        with open(args.save, "w", encoding="utf-8") as handle:
+            json.dump(ratios, handle, ensure_ascii=False, indent=2)
+    if args.baseline:
+        with open(args.baseline, encoding="utf-8") as handle:
+            lines = worse(rows, json.load(handle))
+        print(
+            "\n".join(["worse than the baseline:", *lines]) if lines else "no worse than the baseline", file=sys.stderr
+        )
+        sys.exit(1 if lines else 0)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ class App:
         self.client = client
         self.progress = None
         self.cancelled = None
+        self.kept = None  # of a server: what a look found a moment ago (see Indexer)
         self._settings = self._store = self._opened = None
 
     @property
@@ -39,11 +40,15 @@ class App:
                 ) from None
         return self._settings
 
+    def leave_config_aside(self):
+        """Works on as if there were no config.json: for looking around when it is broken."""
+        self._settings = paths.resolve(*self._flags, config={})
+
     @property
     def indexer(self):
         from mcore.importer import Indexer
 
-        return Indexer(self.settings, self.progress, self.cancelled)
+        return Indexer(self.settings, self.progress, self.cancelled, self.kept)
 
     @property
     def searcher(self):
@@ -54,11 +59,11 @@ class App:
     @property
     def store(self):
         """The open index of the vault in force; opened anew when its file was replaced meanwhile."""
-        if self._store is not None and _file_identity(self._store.path) != self._opened:
+        if self._store is not None and _file_identity(self._store) != self._opened:
             self.close()
         if self._store is None:
             self._store = self._open_own()
-            self._opened = _file_identity(self._store.path)
+            self._opened = _file_identity(self._store)
         return self._store
 
     def freshness(self, sync=True):
@@ -75,7 +80,7 @@ class App:
         path = self.settings.db.path
         if self.settings.db.origin != "default" or self._may_use(path):
             return path
-        return self._own_path()
+        return self.own_path()
 
     def rebuild_path(self):
         """Where a rebuild goes: an index named by the caller may be taken over from another vault."""
@@ -92,11 +97,11 @@ class App:
         path, default = self.settings.db.path, self.settings.db.origin == "default"
         store = self._renewed_at(path)
         owner = self._claim(store)
-        if owner == self._real_vault():
+        if owner == self.real_vault():
             return store
         store.close()
         if default:
-            return self._renewed_at(self._own_path())
+            return self._renewed_at(self.own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
             f"it was made for {owner}",
@@ -120,21 +125,21 @@ class App:
 
         return open_store(path, BUSY_SECONDS if self._wait is None else self._wait)
 
-    def _own_path(self):
+    def own_path(self):
         """The index of a vault that came second: named after the vault, beside the default one."""
         import hashlib
 
-        name = hashlib.blake2b(os.fsencode(self._real_vault()), digest_size=4).hexdigest()
+        name = hashlib.blake2b(os.fsencode(self.real_vault()), digest_size=4).hexdigest()
         return os.path.join(os.path.dirname(self.settings.db.path), f"memory-{name}.db")
 
     def _claim(self, store):
         """The vault an index belongs to; one that belongs to none, or has moved here, is taken."""
         owner = store.vault()
-        if owner == self._real_vault() or not self._is_free(store, owner):
+        if owner == self.real_vault() or not self._is_free(store, owner):
             return owner
         with store.writing():
             if store.vault() == owner:
-                store.set_vault(self._real_vault())
+                store.set_vault(self.real_vault())
             return store.vault()
 
     def _is_free(self, store, owner):
@@ -143,39 +148,42 @@ class App:
         mounted) keeps its index: reading counts have no second source."""
         if owner is None:
             return True
-        if os.path.isdir(owner) or os.path.isfile(self._own_path()):
+        if os.path.isdir(owner) or os.path.isfile(self.own_path()):
             return False
         from itertools import islice
 
         from mcore.vault import file_path, stamp_of
 
         some = list(islice(store.each_stamp(), MOVED_SAMPLE))
-        found = [(stamp_of(file_path(self._real_vault(), path)), stamp) for path, stamp, _ in some]
+        found = [(stamp_of(file_path(self.real_vault(), path)), stamp) for path, stamp, _ in some]
         same = sum(new is not None and new[:2] == old[:2] for new, old in found)  # size and time of change
         return same * 2 > len(some)
 
     def _may_use(self, path):
         """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
-        if not os.path.isfile(path) or not os.path.getsize(path):
-            return True
-        from contextlib import closing
-
+        try:
+            if not os.path.isfile(path) or not os.path.getsize(path):
+                return True
+        except OSError:
+            return True  # opening it will tell what is wrong
         from mcore.errors import StoreError
+        from mcore.store import BUSY_SECONDS, looking
 
         try:
-            with closing(self._opened_at(path)) as store:
-                owner = store.vault()
-                return owner == self._real_vault() or self._is_free(store, owner)
+            with looking(path, BUSY_SECONDS if self._wait is None else self._wait) as store:
+                owner = store and store.vault()
+                return store is None or owner == self.real_vault() or self._is_free(store, owner)
         except StoreError:
             return True
 
-    def _real_vault(self):
+    def real_vault(self):
         return os.path.realpath(self.settings.vault.path)
 
 
-def _file_identity(path):
+def _file_identity(store):
+    """What tells the file that a store has open from another; a frozen store sees no later state of it either."""
     try:
-        info = os.stat(path)
+        info = os.stat(store.path)
     except OSError:
         return None
-    return info.st_dev, info.st_ino
+    return info.st_dev, info.st_ino, info.st_mtime_ns if store.frozen else None

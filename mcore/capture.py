@@ -10,12 +10,13 @@ from mcore import scope as scopes
 from mcore.card import DEFAULT_KIND, KIND_FOLDERS, content_hash, file_stem, name_key, revision_of
 from mcore.cardfile import new_card_text, one_line, read_card
 from mcore.errors import CardError, McoreError, SetupError, StoreError, warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.render import scrub
+from mcore.similar import similar
 from mcore.store import Limits
 
 MIN_BODY_CHARS = 20
-SIMILAR = 3
+SIMILAR, SIMILAR_CHARS = 3, 200
 
 Captured = namedtuple(
     "Captured",
@@ -176,9 +177,9 @@ def _indexed(app, result, fields, body):
     found, notes = [], []
     try:
         limits = Limits(time.time(), None, app.settings.scopes)
-        similar = app.searcher.similar(f"{fields['title']}\n{body[:200]}", SIMILAR, result.path, limits)
+        near = similar(app.store, fields["title"], body[:SIMILAR_CHARS], SIMILAR, result.path, limits)
         notes = _scope_warnings(app, fields.get("scope")) + _state_warnings(app.store, id, limits)
-        found = [Similar(card.rel_path, card.title, card.kind, round(card.score, 4)) for card in similar]
+        found = [Similar(card.rel_path, card.title, card.kind, round(card.score, 4)) for card in near]
     except Exception as error:  # the card is on disk and indexed: what else might have been said is not worth a failure
         notes = [_index_note("looking for similar cards failed", error)]
     return result._replace(id=id, indexed=True, similar=found, warnings=[*result.warnings, *notes])

@@ -87,8 +87,13 @@ def file_stem(title):
     text = _cut(text, MAX_STEM_BYTES)
     if not any(unicodedata.category(c)[0] in "LN" or unicodedata.category(c) == "So" for c in text):
         return "card-" + _blake2b(title.encode("utf-8", "surrogatepass"), 4).hexdigest()
-    first = unicodedata.normalize("NFKC", text.split(".")[0]).rstrip(" ").casefold()
-    return "_" + text if _RESERVED.match(first) else text
+    return "_" + text if is_reserved(text) else text
+
+
+def is_reserved(name):
+    """Whether Windows keeps a file name for a device, whatever its suffix (`nul.txt`)."""
+    first = unicodedata.normalize("NFKC", name.split(".")[0]).rstrip(" ").casefold()
+    return _RESERVED.match(first) is not None
 
 
 def _invisible(char):

@@ -79,7 +79,7 @@ def _run(argv):
     from mcore.ops import OPERATIONS
 
     for operation in OPERATIONS:
-        if operation.name == word:
+        if operation.name == word and (operation.claims is None or operation.claims(_without_command(argv))):
             return _operate(operation, argv)
     raise UsageError(f"there is no command {word!r}", hint=_like(word, [o.name for o in OPERATIONS] + ["mcp"]))
 
@@ -341,7 +341,9 @@ def _fail(error, as_json):
 def _say_traceback(error):
     import traceback
 
-    _say("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+    from mcore.secretscan import redact
+
+    _say(redact("".join(traceback.format_exception(type(error), error, error.__traceback__))))
 
 
 def _own_fault(error, argv, as_json):

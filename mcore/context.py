@@ -14,7 +14,7 @@ from mcore.budget import Block, compact, pack
 from mcore.cardfile import read_card
 from mcore.errors import CardError, UsageError, warning
 from mcore.frontmatter import lookup
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.render import in_line
 from mcore.tokenize import split_query
 

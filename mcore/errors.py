@@ -86,6 +86,16 @@ class StoreOutdated(StoreDamaged):
     slug = "store-outdated"
 
 
+class StoreNewer(StoreError):
+    """A newer program made the index; this one can neither read nor mend it."""
+
+
+class ArchiveError(McoreError):
+    """A backup cannot be trusted: damaged, hostile, or not one of ours; nothing was written from it."""
+
+    slug = "archive"
+
+
 class NotFound(McoreError):
     """No card has that id or path."""
 

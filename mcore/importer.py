@@ -5,18 +5,18 @@ the clock's grain of being read is "racy": its stamp may not tell a later edit, 
 the next time. Windows has no change time, so `index` reads every file there.
 """
 
-import errno
 import json
 import os
 import re
 import time
 from collections import namedtuple
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import chain
 
 from mcore import validity, vault
 from mcore.card import content_hash, os_stem
 from mcore.cardfile import read_card
+from mcore.changes import find_changes, look
 from mcore.errors import (
     Cancelled,
     CardError,
@@ -28,65 +28,58 @@ from mcore.errors import (
     StoreOutdated,
     warning,
 )
-from mcore.render import scrub
+from mcore.prepare import File, helpers_for, prepare, prepare_batches
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
 
-RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
-CHANGE_TIME_IS_TRUE = os.name == "posix"
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
 DEAD_SHARE = 0.05  # of the cards; dead rows above it make `index` build anew (they blur BM25's counts)
-BATCH_CARDS = 250
 SMALL_VAULT, DEAD_ROWS = 500, 50  # cards that are built anew in a blink: edits alone clean up there
+LOOK_SECONDS = 0.3  # a search's look at the vault has at least so long: 60,000 files
 PIECE_SECONDS = 0.25  # of reading go into one transaction of a search's refresh; writing takes about as long
 
 Report = namedtuple("Report", "added updated moved removed unchanged total skipped seconds warnings")
 Report.__doc__ = "What an index run did: counts of cards, `skipped` files with reasons, wall `seconds`."
 
-Freshness = namedtuple("Freshness", "checked changed stale unreadable")
+Freshness = namedtuple("Freshness", "checked changed stale unreadable unchecked", defaults=(0,))
 Freshness.__doc__ = """How true an answer is to the files at the moment it was asked.
 
 `checked` files were looked at (0: no look was taken), `changed` of them were taken in now, `stale`
-are known to differ from the index and could not be taken in, `unreadable` card files are in no answer.
+are known to differ from the index and could not be taken in, `unreadable` card files are in no answer,
+`unchecked` cards lie in folders that there was no time to look into.
 """
-
-_Prepared = namedtuple("_Prepared", "rel_path row reason stamp")
-# `blocked` counts the cards below folders that cannot be looked into (an unknown folder counts as one).
-_Changes = namedtuple("_Changes", "new changed removed unreadable_gone unchanged blocked scan")
-
-
-def utc_now(seconds=None):
-    """A time (seconds since 1970, now by default) as UTC text, such as 2026-11-30T21:35:00Z."""
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return ""  # a file dated beyond what the system's calendar knows
 
 
 class Indexer:
     """Indexes one vault into one store."""
 
-    def __init__(self, settings, progress=None, cancelled=None):
-        """`progress(done, total)` hears how far long work is; `cancelled()` true stops it."""
+    def __init__(self, settings, progress=None, cancelled=None, kept=None):
+        """`progress(done, total)` hears how far long work is; `cancelled()` true stops it; `kept(look)` may
+        answer with the Freshness of a look that was taken a moment ago."""
         self.settings = settings
         self.root = settings.vault.path
         self.progress = progress
         self.cancelled = cancelled
+        self.kept = kept
 
     # ---- incremental -----------------------------------------------------------------------------
 
     def index(self, store):
         """Takes in everything that changed; the Report. Readers see the old index until the end."""
         started = time.monotonic()
-        changes = self._changes(store, thorough=True)
+        changes = find_changes(store, self.settings, thorough=True)
         todo = changes.new + changes.changed
         if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
-            counts = self._build_apart(store, changes.scan)
+            counts = self._build_apart(store, look(self.settings, thorough=True))
         else:
-            counts = self._apply(store, self._prepare_all(todo, changes.scan), changes.removed, changes.unreadable_gone)
+            with closing(self._prepare_all(todo, changes.scan)) as batches:
+                prepared = list(chain.from_iterable(batches))
+            counts = self._apply(store, prepared, changes.removed, changes.unreadable_gone)
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
-            self._build_apart(store, changes.scan)
+            self._build_apart(store, look(self.settings, thorough=True))
+        if todo or changes.removed:
+            find_changes(store, self.settings, thorough=False)  # so that the next look need not compare card by card
         return self._report(store, changes.scan, counts, started)
 
     def refresh(self, store, seconds=None):
@@ -95,12 +88,16 @@ class Indexer:
         Never waits long for another writer and never starts a rebuild: what does not fit stays stale
         and is counted.
         """
+        return self.kept(lambda: self._refresh(store, seconds)) if self.kept else self._refresh(store, seconds)
+
+    def _refresh(self, store, seconds):
         budget = self.settings.sync_seconds if seconds is None else seconds
-        changes = self._changes(store, thorough=False)
+        deadline = time.monotonic() + max(budget, LOOK_SECONDS)
+        changes = find_changes(store, self.settings, thorough=False, deadline=deadline)
         todo = changes.new + changes.changed
-        checked = len(changes.scan.files)
+        checked = changes.scan.checked
         if not todo and not changes.removed and not changes.unreadable_gone:
-            return Freshness(checked, 0, 0, store.count_unreadable() + changes.blocked)
+            return Freshness(checked, 0, 0, store.count_unreadable() + changes.blocked, changes.late)
         deadline = time.monotonic() + budget
         wait = min(SEARCH_WAIT_SECONDS, max(budget, 0.05))
         changed, moved, at = 0, 0, 0
@@ -122,9 +119,9 @@ class Indexer:
             if whole or time.monotonic() > deadline:
                 break
         if changed and store.total() <= SMALL_VAULT and store.dead_rows() > max(DEAD_ROWS, store.total()):
-            self._build_apart(store, changes.scan)
+            self._build_apart(store, look(self.settings, thorough=False))
         stale = len(todo) - at + (0 if whole else max(0, len(changes.removed) - moved))
-        return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked)
+        return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked, changes.late)
 
     @staticmethod
     def _differing(store, prepared):
@@ -155,51 +152,57 @@ class Indexer:
         """
         started = time.monotonic()
         with self._one_at_a_time(db_path):
-            scan = self._scan(thorough=True)
+            scan = look(self.settings, thorough=True)
             try:
                 store = self._usable_store(db_path)
+            except StoreBusy:
+                raise
+            except StoreError:
+                return self._replace(db_path, scan, started)
+            try:
                 if wipe:
                     store.wipe_freed_space()
                 return self._rebuild_into(store, scan, started)
             except (StoreDamaged, AttributeError, LookupError, TypeError, ValueError):
                 # It opens, and breaks when it is read or dropped, or what it holds makes no sense.
-                return self._rebuild_into(self._replaced_store(db_path), scan, started)
+                return self._replace(db_path, scan, started)
 
     def _rebuild_into(self, store, scan, started):
         with closing(store):
+            store.check_pages()
             counts = self._build_apart(store, scan)
             return self._report(store, scan, counts, started)
 
     def _usable_store(self, db_path):
-        """The store to rebuild into; a file that is no usable index is set aside first."""
+        """The store to rebuild into; an outdated one is emptied but for ids and reading counts."""
         try:
             return open_store(db_path)
-        except StoreBusy:
-            raise
         except StoreOutdated:
             cards, _ = salvage(db_path)
             renew(db_path)
             store = open_store(db_path)
             self._restore_salvaged(store, cards, [])
             return store
-        except StoreError:
-            return self._replaced_store(db_path)
 
-    def _replaced_store(self, db_path):
-        """A new store in the place of a damaged file, which is set aside, with what it still gives."""
+    def _replace(self, db_path, scan, started):
+        """Builds a new index in the place of a damaged file, with what that still gives, and sets it aside.
+
+        The damaged file keeps its name until the new one is whole: a kill on the way loses nothing.
+        """
         cards, stats = salvage(db_path)
-        aside, number = f"{db_path}.damaged", 1
-        while os.path.lexists(aside):
-            number += 1
-            aside = f"{db_path}.damaged-{number}"
-        for side in ("", "-wal", "-shm", "-journal"):
-            try:
-                os.rename(db_path + side, aside + side)
-            except FileNotFoundError:
-                pass
-        store = open_store(db_path)
-        self._restore_salvaged(store, cards, stats)
-        return store
+        beside = f"{db_path}.build-{os.getpid()}"
+        _unlink_index(beside)
+        try:
+            store = open_store(beside)
+            self._restore_salvaged(store, cards, stats)
+            report = self._rebuild_into(store, scan, started)
+            _set_aside(db_path)
+            os.replace(beside, db_path)
+        except OSError as error:
+            raise _no_room_beside(db_path, error) from None
+        finally:
+            _unlink_index(beside)
+        return report
 
     @staticmethod
     def _restore_salvaged(store, cards, stats):
@@ -212,7 +215,6 @@ class Indexer:
             for rel_path, id, digest in cards:
                 empty = Row(
                     id,
-                    None,
                     rel_path,
                     None,
                     "",
@@ -246,28 +248,24 @@ class Indexer:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             handle = os.name != "nt" and open(db_path + ".lock", "ab", opener=lambda p, f: os.open(p, f, 0o600))
         except OSError as error:
-            raise SetupError(
-                f"cannot write beside the index {db_path}",
-                error.strerror or str(error),
-                "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
-            ) from None
+            raise _no_room_beside(db_path, error) from None
         if not handle:
             yield
             return
         import fcntl
 
         with handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            except OSError:
+                pass  # a network file system without locks: two rebuilds at once cost time, and nothing else
             yield
 
     def _build_apart(self, store, scan):
         """Builds a whole index in a file of its own, then puts it in the store's place at once."""
         ids = self._keep_ids(store, scan)
-        before = store.ids()
-        old_hashes = store.hashes(before)
-        updated = 0
         temp_path = f"{store.path}.build-{os.getpid()}"
-        _clear_stale_builds(store.path)
+        clear_stale_builds(store.path)
         _unlink_index(temp_path)
         try:
             with closing(open_store(temp_path)) as built:
@@ -275,33 +273,35 @@ class Indexer:
                 with built.writing():
                     built.start_ids_after(self._reserve_ids(store, ids, scan))
                     built.set_vault(os.path.realpath(self.root))
-                    for some in _batches(self._prepare_all(list(scan.files), scan)):
-                        for failed in (p for p in some if p.row is None):
-                            built.set_unreadable(failed.rel_path, failed.reason, failed.stamp)
-                        rows = [p.row._replace(id=ids.get(p.rel_path)) for p in some if p.row]
-                        built.insert(rows)
-                        for row in rows:
-                            id, digest = old_hashes.get(row.rel_path, (None, b""))
-                            updated += id is not None and id == row.id and digest != row.content_hash
-                    _settle(built)
+                    with closing(self._prepare_all(scan.files, scan)) as batches:
+                        for batch in batches:
+                            self._load(built, batch, ids)
+                    _derive_closings(built)
                 built.end_bulk_mode()
-                after = built.ids()
-            moves = _moves({id: path for path, id in before.items()}, after)
-            self._keep_late(store, store.take_over(temp_path))
-            if moves:
+            taken = store.take_over(temp_path, self._late_rows)
+            if taken.late:
                 with store.writing():
-                    store.move_stats(moves)
+                    _derive_closings(store)
+            if taken.moves:
+                with store.writing():
+                    store.move_stats(taken.moves)
         finally:
             _unlink_index(temp_path)
-        old_ids = set(before.values())
-        kept = sum(1 for id in after.values() if id in old_ids)
         return {
-            "added": len(after) - kept,
-            "updated": updated,
-            "moved": len(moves),
-            "removed": len(old_ids) - kept,
-            "unchanged": kept - len(moves) - updated,
+            "added": taken.total - taken.kept,
+            "updated": taken.updated,
+            "moved": len(taken.moves),
+            "removed": taken.gone - taken.late,
+            "unchanged": taken.kept - len(taken.moves) - taken.updated,
         }
+
+    @staticmethod
+    def _load(built, batch, ids):
+        """Stores a batch of Prepared in a new index; `ids` are those that files have already."""
+        built.insert([p.row._replace(id=ids.get(p.rel_path)) for p in batch if p.row])
+        for p in batch:
+            if p.row is None:
+                built.set_unreadable(p.rel_path, p.reason, p.stamp)
 
     @staticmethod
     def _reserve_ids(store, ids, scan):
@@ -314,16 +314,11 @@ class Indexer:
                 store.start_ids_after(last + new)
         return last
 
-    def _keep_late(self, store, left):
-        """Puts back, with their ids, the cards that others indexed after the build had looked."""
-        late = {path: id for path, id in left if vault.is_walked(self.root, path, self.settings.ignore)}
-        if late:
-            with store.writing():
-                for path in late.keys() - store.hashes(late).keys():
-                    row = self._prepare(path, None).row
-                    if row:
-                        store.insert([row._replace(id=late[path])])
-                _settle(store)
+    def _late_rows(self, lacking):
+        """The rows, with their ids, of cards that others indexed after the build had looked."""
+        late = [(path, id) for path, id in lacking if vault.is_walked(self.root, path, self.settings.ignore)]
+        prepared = [(self._prepare(path, None).row, id) for path, id in late]
+        return [row._replace(id=id) for row, id in prepared if row]
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
@@ -336,7 +331,7 @@ class Indexer:
         for path in scan.files:
             if path not in same:
                 try:
-                    data, _ = vault.read_bytes(self._real_path(path, scan), self.settings.max_card_bytes)
+                    data, _ = vault.read_bytes(self._file(path, scan).path, self.settings.max_card_bytes)
                 except CardError:
                     continue
                 digests[path] = content_hash(data)
@@ -358,61 +353,34 @@ class Indexer:
 
     def body(self, rel_path, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
+        data = self.bytes_of(name)
         try:
-            data, _ = vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)
-            return read_card(rel_path, vault.decode(data)[0]).body
+            return "" if data is None else read_card(rel_path, vault.decode(data)[0]).body
         except CardError:
             return ""
 
+    def bytes_of(self, name):
+        """The bytes of a card's file (its name below the vault); None when it cannot be read."""
+        try:
+            return vault.read_bytes(vault.file_path(self.root, name), self.settings.max_card_bytes)[0]
+        except CardError:
+            return None
+
     # ---- the parts -------------------------------------------------------------------------------
 
-    def _scan(self, thorough):
-        if not vault.is_scannable(self.root):
-            return vault.Scan({}, [], {}, [])
-        return vault.scan(self.root, self.settings.ignore, name_ignored=thorough)
-
-    def _changes(self, store, thorough):
-        """What differs between the files and the index, by stamps alone."""
-        scan = self._scan(thorough)
-        every = thorough and not CHANGE_TIME_IS_TRUE
-        unread = tuple(scan.unread)
-        unseen, changed, removed, unchanged, blocked = dict(scan.files), [], [], 0, 0
-        for path, stamp, racy in store.each_stamp():
-            if unseen.pop(path, None) is None:
-                if path.startswith(unread):
-                    blocked += 1
-                else:
-                    removed.append(path)
-            elif racy or every or scan.files[path] != stamp:
-                changed.append(path)
-            else:
-                unchanged += 1
-        unreadable = store.known_unreadable()
-        # `index` tries an unreadable file again: what stood in the way (a limit, a right) leaves no mark on it.
-        new = [p for p, stamp in unseen.items() if thorough or p not in unreadable or unreadable[p][1] != stamp]
-        new.sort(key=lambda path: -scan.files[path].mtime_ns)
-        gone = [path for path in unreadable if path not in scan.files and not path.startswith(unread)]
-        if removed and not scan.files and vault.is_bare(self.root):
-            raise SetupError(
-                f"the vault {self.root} is not there, or there is nothing in it",
-                f"its index knows {len(removed)} cards",
-                "bring the folder back (a drive not mounted?), or name its new place with --vault",
-            )
-        return _Changes(new, changed, removed, gone, unchanged, max(blocked, len(unread)), scan)
-
-    def _real_path(self, rel_path, scan):
-        raw = scan.raw_names.get(rel_path, rel_path) if scan else rel_path
-        return vault.file_path(self.root, raw)
-
     def _prepare_all(self, paths, scan):
-        """Reads files one after another, with progress; a generator of _Prepared."""
-        total = len(paths)
-        for done, path in enumerate(paths):
-            if self.cancelled and self.cancelled():
-                raise Cancelled("the index run was cancelled", "", "the old index is whole")
-            if self.progress:
-                self.progress(done, total)
-            yield self._prepare(path, scan)
+        """Lists of Prepared for files in turn, with progress; close the generator to stop early."""
+        done, total = 0, len(paths)
+        files = (self._file(path, scan) for path in paths)
+        with closing(prepare_batches(files, self.settings.max_card_bytes, helpers_for(total))) as batches:
+            for batch in batches:
+                for _ in batch:
+                    if self.cancelled and self.cancelled():
+                        raise Cancelled("the index run was cancelled", "", "the old index is whole")
+                    if self.progress:
+                        self.progress(done, total)
+                    done += 1
+                yield batch
         if self.progress and total:
             self.progress(total, total)
 
@@ -426,43 +394,12 @@ class Indexer:
 
     def _prepare(self, rel_path, scan):
         """One file, read and ready to be stored; a missing row says why there is none."""
-        path = self._real_path(rel_path, scan)
-        now = time.time_ns()
-        stamp = scan.files.get(rel_path) if scan else None
-        try:
-            data, stamp = vault.read_bytes(path, self.settings.max_card_bytes)
-            text, remark = vault.decode(data)
-        except CardError as error:
-            stamp = stamp or vault.Stamp(0, 0, 0, 0)
-            if is_racy(stamp, now) or _may_pass(error.__context__):
-                stamp = stamp._replace(ctime_ns=0)  # differs from the file's, so that it is tried again
-            return _Prepared(rel_path, None, error.message, stamp)
-        card = read_card(rel_path, text)
+        return prepare(self._file(rel_path, scan), self.settings.max_card_bytes)
+
+    def _file(self, rel_path, scan):
         raw = scan.raw_names.get(rel_path) if scan else None
-        row = Row(
-            None,
-            None,
-            rel_path,
-            os.fsencode(raw) if raw else None,
-            _storable(card.title),
-            _storable(card.kind),
-            _storable(card.source),
-            json.dumps([_storable(tag) for tag in card.tags], ensure_ascii=False),
-            _storable(card.priority),
-            _storable(card.ttl),
-            _storable(card.created),
-            _storable(card.updated),
-            len(card.body),
-            content_hash(data),
-            *stamp,
-            int(is_racy(stamp, now)),
-            remark,
-            utc_now(now // 1_000_000_000),
-            *(_NO_LIFE if card.life is validity.PLAIN else _life_columns(card, stamp)),
-            "" if card.life.forgotten else _storable(card.labels),
-            "" if card.life.forgotten else card.body.replace("\0", " "),  # decoded text holds no lone surrogate
-        )
-        return _Prepared(rel_path, row, "", stamp)
+        stamp = scan.files.get(rel_path) if scan else None
+        return File(rel_path, vault.file_path(self.root, raw or rel_path), os.fsencode(raw) if raw else None, stamp)
 
     def _apply(self, store, prepared, removed, unreadable_gone, wait=BUSY_SECONDS, whole=True):
         """Writes prepared files and removals in one transaction; counts by what happened.
@@ -497,8 +434,7 @@ class Indexer:
             ids = _assign_ids({p.rel_path: p.row.content_hash for p in fresh}, old, set(removed))
             store.remove([id for id, _ in old.values()])
             old_paths = {id: path for path, (id, _) in old.items()}
-            for some in _batches(fresh):
-                store.insert([p.row._replace(id=ids.get(p.rel_path)) for p in some])
+            store.insert([p.row._replace(id=ids.get(p.rel_path)) for p in fresh])
             moves = _moves(old_paths, ids)
             if moves:
                 store.move_stats(moves)
@@ -506,7 +442,7 @@ class Indexer:
             for p in failed:
                 store.set_unreadable(p.rel_path, p.reason, p.stamp)
             if fresh or old or any(p.row.links for p in same):
-                _settle(store)
+                _derive_closings(store)
             counts["moved"] = len(moves)
             counts["updated"] = sum(1 for p in fresh if p.rel_path in ids and p.rel_path not in moves.values())
             counts["added"] = len(fresh) - counts["moved"] - counts["updated"]
@@ -534,45 +470,7 @@ class Indexer:
         )
 
 
-def is_racy(stamp, read_ns):
-    """Whether a file changed so shortly before it was read that its stamp may hide a later edit.
-
-    A modification time far in the future was set by hand and tells nothing.
-    """
-    since = read_ns - RACY_NS
-    return stamp.ctime_ns > since or since < stamp.mtime_ns < read_ns + RACY_NS
-
-
-def _may_pass(fault):
-    """Whether what kept a file from being read may be over without a trace on the file (too many open
-    files, a network disk that was away); a right that is missing shows when it is given."""
-    return isinstance(fault, OSError) and fault.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP)
-
-
-_NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)
-
-
-def _life_columns(card, stamp):
-    """The columns `scope` to `special` of a card whose frontmatter says something of its life."""
-    life = card.life
-    mark = validity.FORGOTTEN if life.forgotten else validity.RETRACTED if life.retracted else ""
-    start, end = validity.interval(life, card.created, card.updated, stamp.mtime_ns / 1e9)
-    links = [(target, False) for target in life.supersedes] + [(target, True) for target in life.retracts]
-    return (
-        _storable(life.scope),
-        mark,
-        start,
-        end,
-        life.review_by,
-        int(life.pinned),
-        _storable(life.confidence),
-        _storable(json.dumps(links, ensure_ascii=False)) if links else None,
-        _storable("\n".join(life.notes)),
-        1,
-    )
-
-
-def _settle(store):
+def _derive_closings(store):
     """Derives which card closes which from the links of all cards, inside a write transaction."""
     closed = validity.closings(_resolved(store)[0])
     store.set_closed({path: (closing.at, closing.path) for path, closing in closed.items()})
@@ -614,11 +512,6 @@ def _resolved(store):
     return found, broken
 
 
-def _storable(text):
-    """Text that SQLite stores whole: no NUL, no lone surrogate; None stays."""
-    return None if text is None else scrub(text).replace("\0", " ")
-
-
 def _assign_ids(digests, old, removed):
     """rel_path -> the id it keeps, for files with new content or a new name.
 
@@ -645,34 +538,65 @@ def _assign_ids(digests, old, removed):
     return ids
 
 
-def _batches(items):
-    """Lists of up to BATCH_CARDS of the items."""
-    items = iter(items)
-    while some := list(islice(items, BATCH_CARDS)):
-        yield some
-
-
 def _moves(old_paths, ids):
     """Old rel_path -> new, for the ids whose path changed."""
     return {old_paths[id]: path for path, id in ids.items() if id in old_paths and old_paths[id] != path}
 
 
-def _clear_stale_builds(path):
-    """Removes what builds left that were killed (an hour without a write)."""
+def clear_stale_builds(path):
+    """Removes what builds left that were killed."""
+    for full in stale_builds(path):
+        try:
+            os.unlink(full)
+        except OSError:
+            continue
+
+
+def stale_builds(path):
+    """Files beside an index that a killed build left (an hour without a write)."""
     folder, name = os.path.split(path)
-    for entry in os.listdir(folder):
+    stale = []
+    for entry in vault.names_in(folder):
         full = os.path.join(folder, entry)
-        if re.fullmatch(re.escape(name) + r"\.build-[0-9]+(-wal|-shm|-journal)?", entry):
+        if re.fullmatch(re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?", entry):
             try:
                 if time.time() - os.stat(full).st_mtime > 3600:
-                    os.unlink(full)
+                    stale.append(full)
             except OSError:
                 continue
+    return stale
+
+
+def _no_room_beside(path, error):
+    """The SetupError for an OSError that came when files were made or moved beside an index."""
+    return SetupError(
+        f"cannot write beside the index {path}",
+        error.strerror or str(error),
+        "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
+    )
+
+
+def _set_aside(path):
+    """Moves a damaged index to a free name beside it; the file itself keeps its name too until another takes it."""
+    aside, number = f"{path}.damaged", 1
+    while os.path.lexists(aside):
+        number += 1
+        aside = f"{path}.damaged-{number}"
+    for side in ("-wal", "-shm", "-journal", ""):
+        try:
+            if side or os.name == "nt":
+                os.rename(path + side, aside + side)
+            else:
+                os.link(path, aside)
+        except FileNotFoundError:
+            continue
+        except OSError:  # a file system without hard links
+            os.rename(path + side, aside + side)
 
 
 def _unlink_index(path):
     for side in ("", "-wal", "-shm", "-journal"):
         try:
             os.unlink(path + side)
-        except FileNotFoundError:
-            pass
+        except OSError:
+            continue

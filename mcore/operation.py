@@ -23,14 +23,16 @@ says enough to a model: the schema goes without help text, which costs every con
 
 Operation = namedtuple(
     "Operation",
-    "name tool title summary description params run text exit_code read_only destructive idempotent output",
+    "name tool title summary description params run text exit_code read_only destructive idempotent output claims",
+    defaults=(None,),
 )
 Operation.__doc__ = """What both doors offer.
 
 `name` is the command word, `tool` the MCP name (None: command line only), `summary` the help line,
 `description` what a model reads before it decides to call. `run(app, args)` returns a result
 tuple, `text(result)` its text form, `exit_code(result)` the process status. `output` is the JSON
-schema of the result's properties.
+schema of the result's properties. Where two operations have one command word, `claims(words)` of the
+first says whether a command line means it.
 """
 
 

@@ -29,15 +29,16 @@ SYNC_SECONDS = 2.0
 _KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float), "scopes": dict}
 
 
-def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None):
+def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None, config=None):
     """The Settings in force. Raises SetupError when config.json is broken, never ignores it.
 
     A relative path on the command line is taken from `cwd`, one in config.json from the data root.
+    `config` stands in for what config.json holds.
     """
     env = os.environ if env is None else env
     home = Place(_absolute(flag_home, cwd, "--home"), "flag") if flag_home else _home(env)
     config_file = os.path.join(home.path, "config.json")
-    config = read_config(config_file)
+    config = read_config(config_file) if config is None else config
     db = _place("db", flag_db, env.get(ENV_DB), config, home.path, "memory.db", cwd)
     vault = _place("vault", flag_vault, env.get(ENV_VAULT), config, home.path, "vault", cwd)
     return Settings(
@@ -99,12 +100,13 @@ def read_config(path):
         raise SetupError(f"cannot read {path}", error.strerror or str(error), "check its permissions") from None
     if len(data) > MAX_CONFIG_BYTES:
         raise SetupError(f"cannot use {path}", "it is larger than 1 MiB", "a settings file holds a few lines")
+    return check_config(path, data)
+
+
+def check_config(path, data):
+    """The bytes of a config.json as a dict of checked values; SetupError (about `path`) when they are not."""
     if not data.strip():
         return {}
-    return _checked_config(path, data)
-
-
-def _checked_config(path, data):
     import json
 
     def broken(line, reason):

@@ -170,6 +170,9 @@ class Ranking:
     def __init__(self, store):
         self.store = store
         self.total = store.rows_in_index()
+        self._forget()
+
+    def _forget(self):
         self.forms = {}  # word -> its forms in this vault
         self.held = {}  # token or pair -> the docs that hold it, for those that were read
         self.near = {}  # word -> longer words that begin with its stem
@@ -177,6 +180,7 @@ class Ranking:
 
     def scores(self, query, allowed=None):
         """doc -> score of the best cards (about CANDIDATES of them); `allowed` limits them to a set of docs."""
+        self._forget()
         asked = parts(query)
         if isinstance(allowed, set) and any(part.kind != "single" for part in asked):
             # In the `all` tier every card holds their pairs.

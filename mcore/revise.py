@@ -18,7 +18,7 @@ from mcore.cardfile import read_card
 from mcore.errors import CardChanged, CardError, NotFound, SetupError, UsageError, warning
 from mcore.frontmatter import text_list, timestamp
 from mcore.frontmatter.edit import Uneditable, edited
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.render import scrub
 from mcore.show import address, card_bytes, find
 

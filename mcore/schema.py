@@ -4,13 +4,13 @@ Everything here can be computed again from the vault except `card_stats`, so a c
 means: keep `card_stats`, drop the rest, index again.
 
 version 1: first.
-version 2: when and where a card holds (scope to notes).
+version 2: folders; when and where a card holds (scope to notes).
 """
 
 VERSION = 2
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
-TABLES = ("cards", "unreadable", "meta", "cards_fts", "card_stats")
+TABLES = ("cards", "unreadable", "folders", "meta", "cards_fts", "card_stats")
 
 # unicode61 cuts at `-`, `_`, `.`, `/`; the mark categories are added because vowel signs of Thai,
 # Burmese and the Indic scripts are part of words. Contentless: the text is not stored a second time
@@ -72,6 +72,11 @@ CREATE TABLE unreadable (
     ctime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL
 );
+CREATE TABLE folders (
+    prefix TEXT PRIMARY KEY,               -- a folder with cards: its rel_path with "/" at the end, "" for the vault
+    digest INTEGER,                        -- of a listing in which nothing was new; NULL: to be compared
+    files INTEGER NOT NULL                 -- how many card files that listing had
+) WITHOUT ROWID;
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,                  -- vault: the folder this index belongs to
     value TEXT NOT NULL

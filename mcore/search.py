@@ -22,13 +22,15 @@ from itertools import chain
 from mcore import scope as scopes
 from mcore import validity
 from mcore.card import revision_of
-from mcore.errors import StoreDamaged, UsageError, warning
+from mcore.confirm import confirm, is_doubtful
+from mcore.errors import UsageError, warning
 from mcore.frontmatter import timestamp
 from mcore.fuse import fuse
-from mcore.importer import Freshness, utc_now
+from mcore.importer import Freshness
+from mcore.prepare import utc_now
 from mcore.ranking import Ranking, is_question
 from mcore.snippet import snippet
-from mcore.store import REBUILD, Limits
+from mcore.store import Limits
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
@@ -36,7 +38,6 @@ MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
-SIMILAR_TERMS = 24  # a title and the first words of a body
 MAX_VARIANTS, MAX_VARIANT_CHARS = 5, 100
 FUSED_POOL = 60  # cards of each query that are fused
 MAX_POOL = 200  # cards that offset can reach
@@ -127,10 +128,8 @@ class FtsSearcher(Searcher):
             found, query_of = _merged(queries)
             hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
             searched = self.store.total() - outside.forgotten
-            if not hits and self.store.dead_rows() < 0:
-                raise StoreDamaged(
-                    f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD
-                )
+            if is_doubtful(self.store, self.indexer, terms, hits):
+                warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, bool(kind or source)))
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden, outdated, nearest = self._beside(ask, found, matched, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
@@ -142,6 +141,15 @@ class FtsSearcher(Searcher):
         at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
         return Result(query, hits, matched, searched, hidden, outdated, nearest, at, list(limits.scopes or ()),
                       retrieval, freshness, warnings)  # fmt: skip
+
+    def every(self, query):
+        """The rel_paths of all cards that hold every term of a query: the first tier without a limit."""
+        terms, _ = split_query(query[:MAX_QUERY_CHARS])
+        if not terms:
+            return set()
+        with self.store.reading():
+            docs = self.store.docs_matching(to_query_expr(terms, "all"))
+            return {row.rel_path for row in self.store.found(docs).values()}
 
     # ---- which cards may answer ------------------------------------------------------------------
 
@@ -246,15 +254,6 @@ class FtsSearcher(Searcher):
             if any(hidden.values()):
                 return {name: n for name, n in hidden.items() if n}
         return {}
-
-    def similar(self, text, limit, without, limits=None):
-        """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
-        terms, _ = split_query(text, SIMILAR_TERMS)
-        if not terms:
-            return []
-        with self.store.reading():
-            found = self.store.match(" OR ".join(map(term_expr, terms)), limit + 1, limits=limits)
-        return [card for card in found if card.rel_path != without][:limit]
 
     def _hits(self, found, query_of, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
@@ -484,6 +483,14 @@ class _Look:
         return there
 
 
+def _confirm_warnings(left):
+    """Says when an answer is empty by the index alone."""
+    if not left:
+        return []
+    said = f"there was no time to read {left} cards' files and confirm that the index misses none"
+    return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
+
+
 class _AllBut:
     """Every doc except some."""
 
@@ -571,6 +578,12 @@ def _query_warnings(query, terms, left_off, freshness):
     if freshness.stale:
         warnings.append(
             warning("stale", f"{freshness.stale} changed files are not in this answer yet", "run: memory index")
+        )
+    if freshness.unchecked:
+        warnings.append(
+            warning(
+                "stale", f"{freshness.unchecked} cards were not looked at again for lack of time", "run: memory index"
+            )
         )
     if freshness.unreadable:
         warnings.append(

@@ -8,7 +8,7 @@ from mcore import validity, vault
 from mcore.card import content_hash, name_key, revision_of
 from mcore.cardfile import read_card
 from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 from mcore.readtext import page
 
 Shown = namedtuple(
@@ -97,6 +97,7 @@ def find(store, id, path):
     if id is not None:
         detail = store.by_id(id) if abs(id) < 1 << 63 else None
         if detail is None:
+            store.check_rows()
             raise NotFound(f"there is no card with the id {id}", "ids are the ones search returned", "search again")
         return detail
     wanted = path.replace("\\", "/").removeprefix("./")
@@ -112,6 +113,7 @@ def find(store, id, path):
     unreadable = store.known_unreadable()
     if wanted in unreadable:
         raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "mend the file, then run: memory index")
+    store.check_rows()
     import difflib
 
     near = difflib.get_close_matches(wanted[:200], paths, 3, 0.6)

@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from mcore import validity
 from mcore.errors import warning
-from mcore.importer import utc_now
+from mcore.prepare import utc_now
 
 LATEST = 5
 

@@ -6,33 +6,36 @@ told apart from damage. One Store belongs to one thread.
 
 import os
 import sqlite3
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 from contextlib import closing, contextmanager
 
 from mcore import schema
 from mcore.card import CARD_SUFFIXES
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreOutdated
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.scope import GLOBAL
 from mcore.tokenize import columns
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
-FTS_HASH_BYTES = 32 << 20  # in bulk loads: 87 s of CPU fell to 32-37 s at 100,000 cards
+# In bulk loads. CPU at 100,000 cards: 87 s by default, 26 s with 16 MB, 22 s with 64 MB and no merging before
+# the end (3 s more); 128 MB gains nothing.
+FTS_HASH_BYTES = 64 << 20
 _LAST_CHAR = "\U0010ffff"
 BATCH = 500  # below SQLite's limit of 999 variables in old builds
 
+NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)  # of a card whose frontmatter says nothing of its life
 Row = namedtuple(
     "Row",
-    "id doc rel_path raw_name title kind source tags priority ttl created updated length "
+    "id rel_path raw_name title kind source tags priority ttl created updated length "
     "content_hash size mtime_ns ctime_ns inode racy remark indexed_at "
-    "scope mark valid_from valid_to review_by pinned confidence links notes special labels body",
-    defaults=(None, "", None, None, None, 0, None, None, "", 0, "", ""),
+    "scope mark valid_from valid_to review_by pinned confidence links notes special columns",
+    defaults=(*NO_LIFE, ("", "", "", "")),
 )
-Row.__doc__ = """One card as it is stored; `labels` and `body` go to the full-text index.
+Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
 
-`id` None lets the database choose one that was never used. `scope` to `special` are the columns of that
-name (see schema); they have defaults, those of a card without any of it.
+`id` None lets the database choose one that was never used. `scope` to `special` are what the frontmatter says
+of the card's life (see schema).
 """
 
 Found = namedtuple("Found", "id rel_path title kind source score")
@@ -50,27 +53,46 @@ LifeRow = namedtuple(
 )
 LinkRow = namedtuple("LinkRow", "rel_path links valid_from created mtime_ns")
 
-_CARD_COLUMNS = Row._fields[:-2]
+Known = namedtuple("Known", "rel_path name doc kind source content_hash")
+Known.__doc__ = """What the index says of one card's file; `name` is its real name below the vault."""
+
+_CARD_COLUMNS = ("doc", *Row._fields[:-1])
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
+_INSERT_TEXT = "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
 )
-_LEFT = (
+# What two indexes have in common, and what the attached one lacks.
+_LACKING = (
     "SELECT rel_path, id FROM main.cards WHERE rel_path NOT IN (SELECT rel_path FROM built.cards) "
     "AND id NOT IN (SELECT id FROM built.cards)"
 )
+_BOTH = "FROM main.cards AS old JOIN built.cards AS new USING (id) WHERE "
+_MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_path"
+_UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
+_GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
+
+Taken = namedtuple("Taken", "lacking moves kept updated gone total late", defaults=(0,))
+Taken.__doc__ = """What came of a takeover: `lacking` (rel_path, id) of the cards that the new index has neither
+under their path nor their id, `moves` old rel_path -> new; counts of cards: `kept` their id, `updated`
+with other content under their path, `gone` ids, the `total` of the new index, and of the lacking the `late`
+ones that were added to it.
+"""
+
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
 
 
 class Store:
-    """An open index. Use `open_store`; close it when done."""
+    """An open index. Use `open_store`; close it when done. A `frozen` one cannot be written, and what others
+    write to it is not seen."""
 
-    def __init__(self, connection, path):
+    def __init__(self, connection, path, frozen=False):
         self.connection = connection
         self.path = path
+        self.frozen = frozen
         self._has_vocabulary = False
 
     def close(self):
@@ -82,18 +104,29 @@ class Store:
     def writing(self, wait=BUSY_SECONDS):
         """One write transaction, whole or not at all. Raises StoreBusy after `wait` seconds."""
         with guarded(self.path):
-            self.connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
             try:
-                self.connection.execute("BEGIN IMMEDIATE")
-            finally:
-                self.connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
-            try:
+                self._wait(wait)
+                try:
+                    self.connection.execute("BEGIN IMMEDIATE")
+                finally:
+                    self._wait(BUSY_SECONDS)
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
+                self._roll_back()
                 raise
+
+    def _wait(self, seconds):
+        """Sets how long a statement waits for others' locks."""
+        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+
+    def _roll_back(self):
+        self._has_vocabulary = False  # made inside the transaction, it goes with it
+        if self.connection.in_transaction:
+            try:
+                self.connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                pass  # what went wrong before is what is told; closing rolls back too
 
     @contextmanager
     def reading(self):
@@ -111,22 +144,61 @@ class Store:
         with guarded(self.path):
             return self.connection.execute(sql, values).fetchall()
 
-    def _in_batches(self, sql, values):
-        """Rows of a statement with `{}` for a list of values, asked in batches."""
+    def _in_batches(self, sql, values, more=()):
+        """Rows of a statement with `{}` for a list of values, asked in batches; `more` values follow the list."""
         values = list(values)
         for at in range(0, len(values), BATCH):
             part = values[at : at + BATCH]
-            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), part)
+            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), [*part, *more])
 
     # ---- what the index knows of the files -------------------------------------------------------
 
-    def each_stamp(self):
-        """(rel_path, stamp as a tuple, racy) of every indexed card, one at a time (memory)."""
+    def each_stamp(self, folder=None):
+        """(rel_path, stamp as a tuple, racy) of every indexed card (of a folder), one at a time (memory)."""
+        sql, values = "SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards", ()
+        if folder is not None:
+            sql += " WHERE rel_path >= ? AND rel_path < ? AND instr(substr(rel_path, ?), '/') = 0"
+            values = (folder, folder + _LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
-            for row in self.connection.execute("SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards"):
+            for row in self.connection.execute(sql, values):
                 if not isinstance(row[0], str):  # NOT NULL says otherwise, a flipped bit does not care
                     raise sqlite3.DatabaseError("malformed row of cards")
                 yield row[0], row[2:], row[1]
+
+    def folders(self):
+        """prefix -> digest (None: not settled) of every folder that has cards or unreadable files here; {} when
+        they do not add up to the cards there are."""
+        rows = self.query("SELECT prefix, digest, files FROM folders")
+        folders = {prefix: digest for prefix, digest, _ in rows}
+        if (
+            None not in folders.values()
+            and sum(files for _, _, files in rows) != self.total() + self.count_unreadable()
+        ):
+            return {}
+        return folders
+
+    def count_below(self, prefix):
+        """How many cards lie in a folder and those below it."""
+        return self.query(
+            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + _LAST_CHAR)
+        )[0][0]
+
+    def version(self):
+        """A number that changes when another connection has written."""
+        return self.query("PRAGMA data_version")[0][0]
+
+    def settle(self, listings, gone, version, wait):
+        """Notes (prefix, digest, files) of folders in which nothing is new and forgets those that are gone,
+        unless another process has written since `version`; the caller has not."""
+        with self.writing(wait):
+            if self.version() == version:
+                self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", listings)
+                self.connection.executemany("DELETE FROM folders WHERE prefix = ?", [(folder,) for folder in gone])
+
+    def _unsettle(self, rel_paths):
+        """Has the folders of some cards compared the next time."""
+        folders = {(path[: path.rfind("/") + 1],) for path in rel_paths}
+        self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, NULL, 0)", folders)
 
     def ids(self):
         """rel_path -> id of every indexed card."""
@@ -153,18 +225,18 @@ class Store:
         """Takes cards out; their rows in cards_fts stay behind, dead (see schema)."""
         for at in range(0, len(ids), BATCH):
             part = list(ids)[at : at + BATCH]
-            self.connection.execute(f"DELETE FROM cards WHERE id IN ({', '.join('?' * len(part))})", part)
+            marks = ", ".join("?" * len(part))
+            gone = self.connection.execute(f"SELECT rel_path FROM cards WHERE id IN ({marks})", part).fetchall()
+            self._unsettle(path for (path,) in gone)
+            self.connection.execute(f"DELETE FROM cards WHERE id IN ({marks})", part)
 
     def insert(self, rows):
-        """Adds cards. All are cut before all are stored: taking turns cost a quarter more CPU (caches)."""
+        """Adds cards. The one place where the full-text index grows."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
-        rows = [row._replace(doc=doc) for doc, row in enumerate(rows, last + 1)]
-        # Of a forgotten card no word is in any index.
-        cut = [(row.doc, *columns("" if row.mark == FORGOTTEN else row.title, row.labels, row.body)) for row in rows]
-        self.connection.executemany(
-            "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut
-        )
-        self.connection.executemany(_INSERT_CARD, [row[: len(_CARD_COLUMNS)] for row in rows])
+        rows = list(enumerate(rows, last + 1))
+        self.connection.executemany(_INSERT_TEXT, [(doc, *row.columns) for doc, row in rows])
+        self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
+        self._unsettle(row.rel_path for _, row in rows)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -176,14 +248,18 @@ class Store:
             "UPDATE cards SET size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?, racy = ? WHERE rel_path = ?",
             (*stamp, racy, rel_path),
         )
+        self._unsettle([rel_path])
 
     def set_unreadable(self, rel_path, reason, stamp):
         self.connection.execute(
             "INSERT OR REPLACE INTO unreadable VALUES (?, ?, ?, ?, ?, ?)", (rel_path, reason, *stamp)
         )
+        self._unsettle([rel_path])
 
     def clear_unreadable(self, rel_paths):
-        self.connection.executemany("DELETE FROM unreadable WHERE rel_path = ?", [(p,) for p in rel_paths])
+        gone = self.connection.executemany("DELETE FROM unreadable WHERE rel_path = ?", [(p,) for p in rel_paths])
+        if gone.rowcount > 0:
+            self._unsettle(rel_paths)
 
     def move_stats(self, moves):
         """Carries reading counts along; `moves` maps old rel_path to new."""
@@ -241,11 +317,33 @@ class Store:
                 )
         self._has_vocabulary = True
 
+    # ---- whether an empty answer can be trusted --------------------------------------------------
+
+    def check_rows(self):
+        """Raises StoreDamaged when rows of `cards` cannot be found by their keys, or lack their full text."""
+        self._check("integrity_check(cards)")
+        if self.dead_rows() < 0:
+            raise StoreDamaged(f"cannot use the index {self.path}", "cards are missing from its full text", REBUILD)
+
+    def check_pages(self):
+        """Raises StoreDamaged when any page of the file is damaged, those in no use among them."""
+        self._check("integrity_check(1)")
+
+    def _check(self, pragma):
+        found = self.query(f"PRAGMA {pragma}")[0][0]
+        if found != "ok":
+            raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
+
+    def known_files(self):
+        """A Known for every card."""
+        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
+        return [Known(path, os.fsdecode(raw) if raw else path, *rest) for path, raw, *rest in rows]
+
     # ---- what the ranking reads ------------------------------------------------------------------
 
     def rows_in_index(self):
         """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0]
+        return self._fts_totals()[0]
 
     def frequencies(self, tokens):
         """token -> number of rows that hold it, for the tokens that are there."""
@@ -275,6 +373,11 @@ class Store:
             sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
             values += among
         return [doc for (doc,) in self.query(sql, values)]
+
+    def first_docs(self, expr, limit):
+        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
+        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (expr, limit))]
 
     def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
@@ -397,15 +500,23 @@ class Store:
         with guarded(self.path):
             sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
             lengths = {doc: sum(_varints(size)) for doc, size in sizes}
-        # FTS5 keeps the sums under id 1 of its data table: number of rows, then tokens of each column.
-        rows, *tokens = _varints(self.query("SELECT block FROM cards_fts_data WHERE id = 1")[0][0]) or [0]
+        rows, *tokens = self._fts_totals()
         return lengths, max(1.0, sum(tokens) / max(1, rows))
 
-    def found(self, docs):
-        """doc -> Found with score 0 for the docs that still belong to a card."""
+    def _fts_totals(self):
+        """The number of rows in cards_fts, then of tokens in each column: FTS5 keeps them under id 1."""
         with guarded(self.path):
-            sql = "SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({})"
-            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs)}
+            row = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 1").fetchone()
+            if row is None:
+                raise sqlite3.DatabaseError("malformed cards_fts_data")
+            return _varints(row[0]) or [0]
+
+    def found(self, docs, limits=None):
+        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
+        where, values = _filters(None, None, limits)
+        with guarded(self.path):
+            sql = f"SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
@@ -472,6 +583,38 @@ class Store:
     def set_vault(self, path):
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
 
+    # ---- checking and keeping --------------------------------------------------------------------
+
+    def faults(self):
+        """What is wrong inside the file, one text a fault; every page and every posting list is read."""
+        found = [text for (text,) in self.query("PRAGMA quick_check(20)") if text != "ok"]
+        if found:
+            return found
+        missing = self.query("SELECT count(*) FROM cards WHERE doc NOT IN (SELECT id FROM cards_fts_docsize)")[0][0]
+        if missing:
+            found.append(f"{missing} cards are missing from its full text")
+        self._open_vocabulary()
+        self.query("SELECT count(*), sum(cnt) FROM temp.words")  # raises where a posting list cannot be read
+        return found
+
+    def posting_sums(self):
+        """doc -> a sum over its postings, to be compared with `expected_sums` in the same process."""
+        self._open_vocabulary()
+        with guarded(self.path):
+            return _posting_sums(self.connection)
+
+    def docs(self):
+        """rel_path -> its row in cards_fts."""
+        return dict(self.query("SELECT rel_path, doc FROM cards"))
+
+    def every_count(self):
+        """Every (rel_path, read_count, last_read_at)."""
+        return self.query("SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY rel_path")
+
+    def set_counts(self, rows):
+        """Puts reading counts in (inside `writing`); rows as `every_count` gives them."""
+        self.connection.executemany("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", rows)
+
     # ---- rebuilding ------------------------------------------------------------------------------
 
     def last_id(self):
@@ -489,45 +632,83 @@ class Store:
             self.connection.execute("PRAGMA secure_delete = ON")
 
     def bulk_mode(self):
-        """Prepares a new, private index for loading: no journal, a large hash for FTS5."""
+        """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
+        writes, without merging meanwhile."""
         with guarded(self.path):
             self.connection.execute("PRAGMA journal_mode = OFF")
             self.connection.execute("PRAGMA synchronous = OFF")
-            self.connection.execute("PRAGMA cache_size = -65536")
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', ?)", (FTS_HASH_BYTES,))
+            self.connection.execute("PRAGMA cache_size = -32768")
+            self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
 
     def end_bulk_mode(self):
-        """Puts the settings that travel with the tables back to their defaults."""
-        with guarded(self.path):
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES ('hashsize', 1048576)")
+        """Merges what was loaded, and puts the settings that travel with the tables back to their defaults.
 
-    def take_over(self, other_path):
-        """Replaces every derived table by the one of another index, in one transaction.
+        One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
+        after, in one go of several seconds (FTS5's crisis merge).
+        """
+        with guarded(self.path):
+            self.connection.execute("INSERT INTO cards_fts (cards_fts) VALUES ('optimize')")
+            self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
+            structure = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 10").fetchone()
+            if structure:
+                raised = (_on_its_level(structure[0]),)
+                self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
+
+    def _set_fts(self, **settings):
+        for setting in settings.items():
+            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES (?, ?)", setting)
+
+    def take_over(self, other_path, late_rows):
+        """Replaces every derived table by the one of another index, in one transaction; the Taken.
 
         Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again. Returns (rel_path, id) of the
-        cards that the other index lacks.
+        copied as they are, which is far quicker than indexing again. `late_rows` is given (rel_path, id)
+        of the cards that the other index lacks, and returns the rows to add for them: there must be no
+        moment at which a card that another process has just indexed is not there.
         """
         with guarded(self.path):
             self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
             try:
                 with self.writing():
-                    last, left = self.last_id(), self.query(_LEFT)
-                    for table in schema.TABLES[:-1]:
-                        self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
-                    _create_derived(self.connection)
-                    for table in ("cards", "unreadable", "meta"):
-                        self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
-                    for part in ("data", "idx", "docsize", "config"):
-                        self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
-                        self.connection.execute(
-                            f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}"
-                        )
-                    built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
-                    self.start_ids_after(max(last, built_last or 0))
-                return left
+                    taken = self._compared()
+                    self._copy_built()
+                    late = late_rows(taken.lacking) if taken.lacking else ()
+                    if late:
+                        for statement in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
+                            self.connection.execute(statement)  # FTS5 forgets what it knew of the empty tables
+                        self.insert(late)
+                return taken._replace(late=len(late))
             finally:
                 self.connection.execute("DETACH DATABASE built")
+
+    def _compared(self):
+        """The Taken of the attached index."""
+        kept = self.query(f"SELECT count(*) {_BOTH} 1")[0][0]
+        total = self.query("SELECT count(*) FROM built.cards")[0][0]
+        moves, updated, gone = dict(self.query(_MOVED)), self.query(_UPDATED)[0][0], self.query(_GONE)[0][0]
+        return Taken(self.query(_LACKING) if gone else [], moves, kept, updated, gone, total)
+
+    def _copy_built(self):
+        """Puts the attached index's tables in place of this one's."""
+        last = self.last_id()
+        for table in schema.TABLES[:-1]:
+            self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
+        _create_derived(self.connection)
+        for table in ("cards", "unreadable", "folders", "meta"):
+            self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
+        for part in ("data", "idx", "docsize", "config"):
+            self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
+            self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
+        built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
+        self.start_ids_after(max(last, built_last or 0))
+
+
+def holds(columns, expr):
+    """Whether a card cut into these columns answers an FTS5 expression, asked of an index of this one card."""
+    with guarded(":memory:"), closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("INSERT INTO cards_fts (title, labels, body, names) VALUES (?, ?, ?, ?)", columns)
+        return bool(connection.execute("SELECT 1 FROM cards_fts WHERE cards_fts MATCH ?", (expr,)).fetchone())
 
 
 def _varints(block):
@@ -539,6 +720,33 @@ def _varints(block):
             numbers.append(number)
             number = 0
     return numbers
+
+
+def _on_its_level(structure):
+    """FTS5's structure record with its only segment on the level that fits its size; any other as it is.
+
+    `optimize` leaves the segment on level 1, where the small ones of later captures join it; sixteen of
+    those (about 200 captures) made FTS5 merge all of them at once: 4 s at 100,000 cards. Had the cards
+    come one by one, the segment would stand higher: FTS5 merges level by level, from 64 pages on, four
+    segments into one. Record: a cookie of 4 bytes, then numbers of levels, segments and writes, then for
+    each level the segments being merged and all segments, and for each of these its id, first and last page.
+    """
+    numbers = _varints(structure[4:])
+    levels, is_one = numbers[0], numbers[1:2] == [1]
+    if not is_one or len(numbers) != 6 + 2 * levels or numbers[3 : 3 + 2 * levels] != [0] * (2 * levels - 1) + [1]:
+        return structure
+    segment, pages = numbers[-3:], numbers[-1] - numbers[-2] + 1
+    raised = max(levels, 1 + ((pages // 64).bit_length() + 1) // 2)
+    numbers = [raised, 1, numbers[2], *[0] * (2 * raised - 1), 1, *segment]
+    return structure[:4] + b"".join(map(_varint, numbers))
+
+
+def _varint(number):
+    """A number below 2^56 in SQLite's variable-length form."""
+    block = [number & 0x7F]
+    while number := number >> 7:
+        block.append(number & 0x7F | 0x80)
+    return bytes(reversed(block))
 
 
 def _scope_sql(ranges):
@@ -588,7 +796,90 @@ def _detail(rows):
     return Detail(*head, Stamp(size, mtime_ns, ctime_ns, inode), remark)
 
 
+def expected_sums(cards):
+    """doc -> the sum over the postings that the index should have for it; `cards` are
+    (doc, title, labels, body)."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("BEGIN")
+        connection.executemany(_INSERT_TEXT, ((doc, *columns(*texts)) for doc, *texts in cards))
+        connection.execute("COMMIT")
+        connection.execute("CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, cards_fts, instance)")
+        return _posting_sums(connection)
+
+
+def _posting_sums(connection):
+    sums = defaultdict(int)
+    for doc, term, col, offset in connection.execute("SELECT doc, term, col, offset FROM temp.places"):
+        sums[doc] += hash((term, col, offset))
+    return sums
+
+
 # ---- opening -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def looking(path, wait=BUSY_SECONDS):
+    """A Store over the index at `path` for questions alone: no byte of it and no name beside it changes.
+
+    None when there is no index yet (no file, an empty one). Raises what `open_store` does, and
+    StoreBusy when the index was written to while it was looked at in a way that makes the answers unsure.
+    """
+    before = _at_rest(path)
+    if before == "absent":
+        yield None
+        return
+    # Opened for reading alone, SQLite still makes -wal and -shm where there are none, and leaves them.
+    # Taken as immutable it makes nothing; that holds as long as nobody writes, which is checked below.
+    how = "mode=ro" if before is None else "immutable=1"
+    connection = None
+    try:
+        with guarded(path):
+            connection = sqlite3.connect(_uri(path, how), uri=True, timeout=wait, isolation_level=None)
+            connection.execute("BEGIN")
+            version, ours = _identity(connection)
+            if ours:
+                _check_form(connection, path, version)
+            else:
+                _refuse_others(connection, path, version)
+            yield Store(connection, path) if ours else None
+    except StoreError:
+        if before is not None and _at_rest(path) != before:
+            raise _written_meanwhile(path) from None
+        raise
+    finally:
+        if connection is not None:
+            connection.close()
+    if before is not None and _at_rest(path) != before:
+        raise _written_meanwhile(path)
+
+
+def _at_rest(path):
+    """A mark of an index that nobody has open for writing; None when somebody may, "absent" when there is
+    no index."""
+    try:
+        info = os.stat(path)
+    except FileNotFoundError:
+        return "absent"
+    except OSError as error:
+        raise SetupError(f"cannot look at the index {path}", error.strerror or "", "check its permissions") from None
+    if os.path.isdir(path):
+        raise SetupError(f"cannot open the index {path}", "a folder has its name", "move it away or choose --db")
+    if os.path.lexists(path + "-wal") or os.path.lexists(path + "-journal"):
+        return None
+    return (info.st_size, info.st_mtime_ns, info.st_ino) if info.st_size else "absent"
+
+
+def _uri(path, how):
+    from urllib.parse import quote
+
+    return f"file:{quote(os.fsencode(os.path.abspath(path)))}?{how}"
+
+
+def _written_meanwhile(path):
+    return StoreBusy(
+        f"the index {path} was written to meanwhile", "another process is at work", "try again in a moment"
+    )
 
 
 def open_store(path, wait=BUSY_SECONDS):
@@ -600,13 +891,36 @@ def open_store(path, wait=BUSY_SECONDS):
     """
     _prepare_place(path)
     with guarded(path):
-        connection = sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64)
+        connection = _connect(path, wait)
         try:
-            _set_up(connection, path)
+            try:
+                _set_up(connection, path)
+            except sqlite3.OperationalError as error:
+                # In a sandbox that may write nothing SQLite cannot make the files that WAL needs to be read.
+                if "readonly" not in str(error) or _holds_wal(path):
+                    raise
+                connection.close()
+                from urllib.parse import quote
+
+                connection = _connect(f"file:{quote(os.path.abspath(path))}?immutable=1", wait, uri=True)
+                _set_up(connection, path)
+                return Store(connection, path, frozen=True)
         except BaseException:
             connection.close()
             raise
     return Store(connection, path)
+
+
+def _connect(path, wait, uri=False):
+    return sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64, uri=uri)
+
+
+def _holds_wal(path):
+    """Whether a part of the index stands in its log only."""
+    try:
+        return os.path.getsize(path + "-wal") > 0
+    except OSError:
+        return False
 
 
 def _prepare_place(path):
@@ -637,22 +951,28 @@ def _set_up(connection, path):
     if not ours:
         _refuse_others(connection, path, version)
         _create(connection)
-    elif version > schema.VERSION:
-        raise StoreError(
-            f"cannot use the index {path}",
-            f"it has schema {version} and this program knows up to {schema.VERSION}",
-            "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
-        )
-    elif version < schema.VERSION:
-        raise StoreOutdated(f"cannot use the index {path}", "it was made in an older form", REBUILD)
-    elif not _complete(connection):
-        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
+    else:
+        _check_form(connection, path, version)
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:  # needs the file for itself for a moment; whoever opens it next tries again
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError:
             pass
     connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _check_form(connection, path, version):
+    """Raises unless our database at `path` has the form this program works with."""
+    if version > schema.VERSION:
+        raise StoreNewer(
+            f"cannot use the index {path}",
+            f"it has schema {version} and this program knows up to {schema.VERSION}",
+            "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
+        )
+    if version < schema.VERSION:
+        raise StoreOutdated(f"cannot use the index {path}", "it was made in an older form", REBUILD)
+    if not _complete(connection):
+        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
 
 
 def _identity(connection):
@@ -728,30 +1048,39 @@ def is_sane_id(value):
 def salvage(path):
     """(old ids, reading counts) that can still be read from a damaged or older index.
 
-    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. Whatever cannot
-    be read is left out; nothing is raised.
+    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. What is damaged is left
+    out; a file that may be whole and cannot be looked at just now raises SetupError, a locked one StoreBusy.
     """
-    cards, stats = [], []
-    if not os.path.isfile(path):
-        return cards, stats
-    connection = None
     try:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        os.stat(path)
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise SetupError(f"cannot read the index {path}", error.strerror or str(error), "try again") from None
+    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute("PRAGMA cell_size_check = ON")
-    except sqlite3.Error:
-        return cards, stats
-    for found, sql in (
-        (stats, "SELECT rel_path, read_count, last_read_at FROM card_stats"),
-        (cards, "SELECT rel_path, id, content_hash FROM cards"),
-    ):
+        stats = _what_is_left(connection, path, "SELECT rel_path, read_count, last_read_at FROM card_stats")
+        return _what_is_left(connection, path, "SELECT rel_path, id, content_hash FROM cards"), stats
+
+
+def _what_is_left(connection, path, sql):
+    """The sane rows of a statement up to the first that is damaged; a failing disk is asked twice."""
+    for last_try in (False, True):
+        found = []
         try:
             for row in connection.execute(sql):
                 if isinstance(row[0], str) and is_sane_id(row[1]) and isinstance(row[2], (str, bytes)):
                     found.append(row)
-        except (sqlite3.Error, UnicodeDecodeError):
-            continue
-    connection.close()
-    return cards, stats
+            break
+        except UnicodeDecodeError:
+            break
+        except sqlite3.Error as error:
+            what = _translated(error, path)
+            if isinstance(what, StoreBusy):
+                raise what from None
+            if last_try or isinstance(what, StoreDamaged):
+                break
+    return found
 
 
 REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"

@@ -7,12 +7,15 @@ is taken, and the folder is synced before anybody is told.
 
 import errno
 import fnmatch
+import marshal
 import os
 import re
 import stat
+import time
 from collections import namedtuple
 from contextlib import contextmanager
 from functools import lru_cache
+from zlib import adler32, crc32
 
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import CardChanged, CardError, SetupError
@@ -38,16 +41,22 @@ the content; `index` reads every file there.
 """
 
 Skipped = namedtuple("Skipped", "path reason")
-Scan = namedtuple("Scan", "files skipped raw_names unread")
+Scan = namedtuple("Scan", "files skipped raw_names unread folders checked late")
 Scan.__doc__ = """One walk: `files` maps rel_path to Stamp, `skipped` names what was left out and why.
 
 `raw_names` maps a rel_path that is not the file's real name (the name is not valid UTF-8) to the
-real one. `unread` are the folders (as rel_path + "/", "" for the vault) that could not be looked into:
-of their cards nothing is known.
+real one. `unread` are the folders (as rel_path + "/", "" for the vault) and files that could not be
+looked at: of their cards nothing is known. `folders` maps each folder that was listed to the digest of its
+listing (0: it has none), or to None when that was the digest known before: the files of such a folder are
+not in `files`.
+`checked` counts the card files of all listed folders; `late` are folders there was no time for.
 """
 
 _LOOKS_ALIKE = "its name is not valid UTF-8 and reads like another's"
 _MAX_INT = (1 << 63) - 1
+_BY_HANDLE = os.stat in os.supports_dir_fd and os.scandir in os.supports_fd
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FORBIDDEN = (errno.EACCES, errno.EPERM)  # a folder that cannot be looked into: its cards count as unreadable
 _SUFFIXES_FOLDED = tuple({suffix.casefold() for suffix in CARD_SUFFIXES})
 
 
@@ -73,73 +82,159 @@ def is_bare(root):
         return True
 
 
-def scan(root, ignore=(), name_ignored=False):
+def scan(root, ignore=(), name_ignored=False, known=None, deadline=None):
     """Walks the vault and returns a Scan. Reads names and metadata, no content.
 
     `ignore` are extra shell patterns for a name or a rel_path. With `name_ignored` the card files
-    inside ignored folders are named as skipped too (a search does not need them).
+    inside ignored folders are named as skipped too (a search does not need them). `known` maps folders to
+    the digests of listings there is nothing new in; a walk that is not done by `deadline` (of
+    time.monotonic) leaves the rest.
     """
-    files, skipped, raw_names, unread = {}, [], {}, []
-    folders, names = _pattern((*IGNORED_FOLDERS, *ignore)), _pattern((*IGNORED_FILES, *ignore))
+    walk = _Walk(root, ignore, name_ignored, deadline)
+    found = walk.whole(known or {})
+    # Bytes that are no text make two folders read alike: then a listing says nothing of its folder alone.
+    return found if found is not None else _Walk(root, ignore, name_ignored, deadline).whole({}, True)
 
-    def skip(rel, reason):
-        skipped.append(Skipped(_shown(rel), reason))
 
-    stack = [("", root)]
-    while stack:
-        prefix, path = stack.pop()
+class _Walk:
+    """One walk under way. 10,000 files are looked at before each search: the common case costs little."""
+
+    def __init__(self, root, ignore, name_ignored, deadline):
+        self.root, self.ignore, self.name_ignored, self.deadline = root, ignore, name_ignored, deadline
+        self.is_ignored_folder = _pattern((*IGNORED_FOLDERS, *ignore))
+        self.is_ignored_file = _pattern((*IGNORED_FILES, *ignore))
+        self.files, self.skipped, self.raw_names, self.unread = {}, [], {}, []
+        self.folders, self.checked, self.late = {}, 0, []
+        self.stack = [("", root)]
+
+    def whole(self, known, odd_names=False):
+        """The Scan; None when a folder's name is not text and `odd_names` were not expected."""
+        turn = time.monotonic_ns() if self.deadline else 0
+        while self.stack:
+            prefix, path = self.stack.pop()
+            if not (odd_names or _is_text(prefix)):
+                return None
+            if self._is_over():
+                self.late.append(_shown(prefix))
+                continue
+            above = len(self.stack)
+            listing = self._list(prefix, path)
+            if listing is None:
+                continue
+            if turn and len(self.stack) > above + 1:  # too little time ends elsewhere each time
+                at = above + turn % (len(self.stack) - above)
+                self.stack[above:] = self.stack[at:] + self.stack[above:at]
+            digest = 0 if odd_names else _digest(listing)
+            if digest and known.get(prefix) == digest:
+                self.folders[prefix] = None
+            else:
+                self.folders[_shown(prefix)] = digest
+                self._take_in(prefix, listing)
+            self.checked += len(listing) // 5
+        self.skipped.sort()
+        return Scan(self.files, self.skipped, self.raw_names, self.unread, self.folders, self.checked, tuple(self.late))
+
+    def _is_over(self):
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def _list(self, prefix, path):
+        """Name, size, mtime_ns, ctime_ns and inode of each card file of a folder, one after the other; None
+        when the folder cannot be looked into."""
+        fd, listing = None, []
         try:
-            with os.scandir(path) as found:
+            if _BY_HANDLE:  # a name below an open folder is found quicker than a path
+                fd = os.open(path, _FOLDER_FLAGS | (os.O_NOFOLLOW if prefix else 0))
+            with os.scandir(path if fd is None else fd) as found:
                 entries = list(found)  # a disk may fail in the middle of a folder
+            for at, entry in enumerate(entries):
+                name = entry.name
+                if not name.endswith(CARD_SUFFIXES):
+                    self._pass(entry, prefix, path)
+                    continue
+                try:
+                    if fd is None:
+                        info = entry.stat(follow_symlinks=False)
+                    else:
+                        info = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                except OSError as error:
+                    self._miss(prefix + name, error)
+                    continue
+                if not stat.S_ISREG(info.st_mode):
+                    self._pass(entry, prefix, path)
+                elif (self.ignore or name[0] in _IGNORED_FILE_STARTS) and self._is_ignored(prefix, name):
+                    self._skip(prefix + name, "file name is on the ignore list")
+                else:
+                    listing += (name, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+                if not at % 1000 and self._is_over():
+                    self.late.append(_shown(prefix))
+                    return None
         except OSError as error:
             if not prefix:
                 raise SetupError(
-                    f"cannot look into the vault {root}", error.strerror or "", "check its permissions"
+                    f"cannot look into the vault {self.root}", error.strerror or "", "check its permissions"
                 ) from None
             if not isinstance(error, FileNotFoundError):  # what went away meanwhile is not left out
-                skip(prefix, f"folder cannot be read: {error.strerror}")
-                unread.append(_shown(prefix))
-            continue
-        for entry in entries:  # 10,000 of them before each search: the common case comes first and costs little
-            name = entry.name
-            rel = prefix + name
-            try:
-                if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
-                    if not (folders(name) or (ignore and folders(rel))):
-                        stack.append((rel + "/", entry.path))
-                    elif name_ignored and rel != HISTORY_FOLDER:
-                        skipped.extend(_cards_below(rel, entry.path, "folder is on the ignore list"))
-                    continue
-                if not name.endswith(CARD_SUFFIXES):
-                    if name.casefold().endswith(_SUFFIXES_FOLDED):
-                        skip(rel, "suffix is not written as cards have it (.md)")
-                    elif entry.is_symlink() and entry.is_dir():
-                        skip(rel, _link_reason(entry.path, root))
-                    continue
-                if (ignore or name[0] in _IGNORED_FILE_STARTS) and (names(name) or (ignore and names(rel))):
-                    skip(rel, "file name is on the ignore list")
-                    continue
-                info = entry.stat(follow_symlinks=False)
-            except OSError as error:
-                if not isinstance(error, FileNotFoundError):
-                    skip(rel, f"cannot be looked at: {error.strerror}")
-                    unread.append(_shown(rel))
-                continue
-            if not stat.S_ISREG(info.st_mode):
-                link = stat.S_ISLNK(info.st_mode)
-                skip(rel, _link_reason(entry.path, root) if link else "not a regular file")
-                continue
+                self._skip(prefix, f"folder cannot be read: {error.strerror}")
+                self.unread.append(_shown(prefix))
+            return None
+        finally:
+            if fd is not None:
+                _close(fd)
+        return listing
+
+    def _pass(self, entry, prefix, path):
+        """Takes note of what is no card file: a folder to walk, or something to be named as left out."""
+        name = entry.name
+        rel, full = prefix + name, os.path.join(path, name)
+        try:
+            if entry.is_dir(follow_symlinks=False) and not _is_junction(entry):
+                if not (self.is_ignored_folder(name) or (self.ignore and self.is_ignored_folder(rel))):
+                    self.stack.append((rel + "/", full))
+                elif self.name_ignored and rel != HISTORY_FOLDER:
+                    self.skipped.extend(_cards_below(rel, full, "folder is on the ignore list"))
+            elif not name.endswith(CARD_SUFFIXES):
+                if name.casefold().endswith(_SUFFIXES_FOLDED):
+                    self._skip(rel, "suffix is not written as cards have it (.md)")
+                elif entry.is_symlink() and entry.is_dir():
+                    self._skip(rel, _link_reason(full, self.root))
+            elif self._is_ignored(prefix, name):
+                self._skip(rel, "file name is on the ignore list")
+            else:
+                self._skip(rel, _link_reason(full, self.root) if entry.is_symlink() else "not a regular file")
+        except OSError as error:
+            self._miss(rel, error)
+
+    def _is_ignored(self, prefix, name):
+        return self.is_ignored_file(name) or (self.ignore and self.is_ignored_file(prefix + name))
+
+    def _miss(self, rel, error):
+        if not isinstance(error, FileNotFoundError):
+            self._skip(rel, f"cannot be looked at: {error.strerror}")
+            self.unread.append(_shown(rel))
+
+    def _skip(self, rel, reason):
+        self.skipped.append(Skipped(_shown(rel), reason))
+
+    def _take_in(self, prefix, listing):
+        """Adds the files of a folder under the names they have in the index."""
+        files, raw_names = self.files, self.raw_names
+        for at in range(0, len(listing), 5):
+            rel = prefix + listing[at]
             shown = rel if rel.isascii() or _is_text(rel) else _shown(rel)
             if shown != rel:
                 if shown in files:
-                    skip(rel, _LOOKS_ALIKE)
+                    self._skip(rel, _LOOKS_ALIKE)
                     continue
                 raw_names[shown] = rel
             elif raw_names and raw_names.pop(rel, None):
-                skip(rel, _LOOKS_ALIKE)
-            files[shown] = _stamp(info)
-    skipped.sort()
-    return Scan(files, skipped, raw_names, unread)
+                self._skip(rel, _LOOKS_ALIKE)
+            files[shown] = _storable(*listing[at + 1 : at + 5])
+
+
+def _digest(listing):
+    """63 bits that tell one listing from another (hashlib would add 4 ms of OpenSSL to every search)."""
+    data = marshal.dumps(listing, 2)  # what later versions write depends on reference counts
+    return (adler32(data) & 0x7FFFFFFF) << 32 | crc32(data)
 
 
 @lru_cache(maxsize=8)
@@ -218,8 +313,16 @@ def read_bytes(path, max_bytes):
     except OSError as error:
         raise CardError(f"cannot be read: {error.strerror}") from None
     finally:
-        os.close(fd)
+        _close(fd)
     return data, _stamp(info)
+
+
+def _close(fd):
+    """Closes a descriptor that nothing was written through: an error of it would lose nothing."""
+    try:
+        os.close(fd)
+    except OSError:
+        pass
 
 
 def _read_all(fd, size):
@@ -244,32 +347,43 @@ def stamp_of(path):
 
 
 def _stamp(info):
-    """The Stamp of a stat result, in numbers that SQLite holds: years after 2262 count as 2262, and of an
+    return _storable(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+
+
+def _storable(size, mtime, ctime, inode):
+    """The Stamp of a stat result's numbers, as SQLite holds them: years after 2262 count as 2262, and of an
     inode number (128 bits on some Windows disks) the lower 63 bits are kept."""
-    mtime, ctime, inode = info.st_mtime_ns, info.st_ctime_ns, info.st_ino
     if not (-_MAX_INT <= mtime <= _MAX_INT and -_MAX_INT <= ctime <= _MAX_INT and inode <= _MAX_INT):
         mtime, ctime = (max(-_MAX_INT, min(ns, _MAX_INT)) for ns in (mtime, ctime))
         inode &= _MAX_INT
-    return tuple.__new__(Stamp, (info.st_size, mtime, ctime, inode))  # twice as quick, 10,000 times a search
+    return tuple.__new__(Stamp, (size, mtime, ctime, inode))  # twice as quick
 
 
 def is_walked(root, name, ignore=()):
     """Whether a walk would come upon a card file: it is there, and no folder on the way is a link or
-    on the ignore list. `name` is its real name below the root."""
+    on the ignore list. `name` is its real name below the root. What the disk fails to tell counts as there."""
     path, parts = root, name.split("/")
     folders, names = _pattern((*IGNORED_FOLDERS, *ignore)), _pattern((*IGNORED_FILES, *ignore))
     for at, part in enumerate(parts[:-1], 1):
         path = os.path.join(path, part)
-        try:
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
-                return False
-        except (OSError, ValueError):
+        if not _is(stat.S_ISDIR, path):
             return False
         if folders(part) or (ignore and folders("/".join(parts[:at]))):
             return False
     if names(parts[-1]) or (ignore and names(name)):
         return False
-    return stamp_of(file_path(root, name)) is not None
+    return _is(stat.S_ISREG, file_path(root, name))
+
+
+def _is(kind, path):
+    """Whether a path, links not followed, is of a kind (a predicate of `stat`); so it is, too, when the disk
+    fails to tell (an I/O error, too many open files): then nothing is known to have gone."""
+    try:
+        return kind(os.lstat(path).st_mode)
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, *_FORBIDDEN)
 
 
 def decode(data):
@@ -344,9 +458,9 @@ def ensure_folder(root, folder):
     Raises SetupError when the folder cannot be made or leads out of the vault through a link.
     """
     try:
-        _make_folder(root)
+        make_folder(root)
         path = os.path.join(root, folder)
-        _make_folder(path)
+        make_folder(path)
     except OSError as error:
         raise SetupError(
             f"cannot make the folder {os.path.join(root, folder)}",
@@ -359,13 +473,13 @@ def ensure_folder(root, folder):
     return path
 
 
-def _make_folder(path):
+def make_folder(path):
     """Makes a folder and its parents, each synced into the one above."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
     if parent != path:
-        _make_folder(parent)
+        make_folder(parent)
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -385,7 +499,7 @@ def sync_folder(path):
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
             raise
     finally:
-        os.close(fd)
+        _close(fd)
 
 
 @contextmanager
@@ -422,7 +536,7 @@ def folder_lock(path, lock_dir, lock_name="capture.lock"):
             pass  # a network file system without locks: the name claim still holds
         yield
     finally:
-        os.close(fd)
+        _close(fd)
 
 
 def _write_synced(path, data):
@@ -445,7 +559,7 @@ def publish(folder, name, data):
     target = os.path.join(folder, name)
     try:
         _write_synced(temp, data)
-        if not _claim(temp, target):
+        if not claim(temp, target):
             return False
     finally:
         try:
@@ -491,8 +605,8 @@ def erase(path):
     sync_folder(os.path.dirname(path))
 
 
-def _claim(temp, target):
-    """Gives a finished file its name unless the name is taken."""
+def claim(temp, target):
+    """Gives a finished file its name and returns True, or False when the name is taken."""
     try:
         if os.name == "nt":
             os.rename(temp, target)
@@ -516,14 +630,29 @@ def _claim(temp, target):
 
 def clear_stale_temps(folder, now):
     """Removes temporary files of captures that were killed (ours by name, over an hour old)."""
-    try:
-        names = [n for n in os.listdir(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
-    except OSError:
-        return
-    for name in names:
-        path = os.path.join(folder, name)
+    for path in stale_temps(folder, now):
         try:
-            if now - os.lstat(path).st_mtime > STALE_TEMP_SECONDS:
-                os.unlink(path)
+            os.unlink(path)
         except OSError:
             continue
+
+
+def stale_temps(folder, now):
+    """The paths of temporary files in a folder that a killed capture left: ours by name, over an hour old."""
+    names = [n for n in names_in(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
+    stale = []
+    for path in (os.path.join(folder, name) for name in names):
+        try:
+            if now - os.lstat(path).st_mtime > STALE_TEMP_SECONDS:
+                stale.append(path)
+        except OSError:
+            continue
+    return stale
+
+
+def names_in(folder):
+    """The names in a folder, sorted; none when it is not there or cannot be looked into."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -9,6 +9,7 @@ from conftest import paths_of
 
 from mcore.app import App
 from mcore.errors import SetupError
+from mcore.importer import Freshness
 
 
 @pytest.fixture
@@ -132,8 +133,8 @@ def test_another_program_sees_a_rebuild_at_once(make_app, vaults, write_note):
 
 def test_no_sync_says_that_no_look_was_taken(make_app, vaults):
     app = make_app(vault=vaults[0])
-    assert app.freshness(sync=False) == (0, 0, 0, 0)
-    assert app.freshness() == (1, 1, 0, 0)
+    assert app.freshness(sync=False) == Freshness(0, 0, 0, 0)
+    assert app.freshness() == Freshness(1, 1, 0, 0)
 
 
 def test_settings_are_read_once_and_nothing_is_made_before_it_is_needed(make_app, vaults, tmp_path):

@@ -404,7 +404,7 @@ def test_the_card_stays_when_the_index_fails(app, tmp_path, damage):
 
 
 def test_a_fault_of_ours_in_the_index_is_a_remark_too(app, tmp_path, monkeypatch):
-    monkeypatch.setattr("mcore.importer.read_card", lambda *_: 1 / 0)
+    monkeypatch.setattr("mcore.prepare.read_card", lambda *_: 1 / 0)
     result = capture(app, "t", BODY)
     assert (result.status, result.indexed, slugs(result)) == ("created", False, ["not-indexed"])
     assert "ZeroDivisionError" in result.warnings[0].message and (tmp_path / "vault" / result.path).exists()

@@ -21,6 +21,7 @@ from mcore.frontmatter import (
     tags,
     text_list,
     timestamp,
+    unclosed,
 )
 
 NOTES = os.path.join(os.path.dirname(__file__), "data", "frontmatter")
@@ -556,3 +557,20 @@ def test_a_large_block_of_ordinary_lines_is_read_in_about_a_second():
     found = fields(block)
     assert time.process_time() - started < 3
     assert len(found) == 32_000
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("---\ntitle: x\n\nbody", 1),
+        ("\ufeff\n\n---\ntitle: x\n", 3),
+        ("+++\ntitle = 1\nbody", 1),
+        ("---\ntitle: x\n---\nbody", None),
+        ("---\n\nA rule, then text: like this", None),
+        ("---\nhttps://example.org: a link\n", None),
+        ("title: x\n", None),
+        ("", None),
+    ],
+)
+def test_fields_whose_block_never_closes_are_told(text, line):
+    assert unclosed(text) == line

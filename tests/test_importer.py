@@ -10,8 +10,10 @@ from contextlib import closing
 import pytest
 from conftest import ROOT, paths_of
 
-from mcore.errors import Cancelled, SetupError
-from mcore.importer import RACY_NS, is_racy, utc_now
+from mcore.changes import look
+from mcore.errors import Cancelled, SetupError, StoreDamaged
+from mcore.importer import Freshness
+from mcore.prepare import RACY_NS, is_racy, utc_now
 from mcore.store import open_store
 from mcore.vault import Stamp, stamp_of
 
@@ -201,11 +203,11 @@ def test_an_unreadable_file_of_the_same_size_and_tick_becomes_readable(app, writ
 def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_note, monkeypatch):
     import resource
 
-    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    monkeypatch.setattr("mcore.prepare.RACY_NS", -(10**18))  # the files count as old
     write_note("a.md", "okapi")
     os.utime(write_note("b.md", "okapi"), (1, 1))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    scan = app.indexer._scan(thorough=False)
+    scan = look(app.settings, thorough=False)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
         prepared = app.indexer._prepare("b.md", scan)
@@ -218,7 +220,7 @@ def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_
 
 def test_a_limit_that_was_raised_lets_the_file_in(make_app, write_note, tmp_path, monkeypatch):
     """The remark says "raise max_card_bytes in config.json to read it": then it must help."""
-    monkeypatch.setattr("mcore.importer.RACY_NS", -(10**18))  # the files count as old
+    monkeypatch.setattr("mcore.prepare.RACY_NS", -(10**18))  # the files count as old
     write_note("a.md", "okapi " * 100)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.json").write_text('{"max_card_bytes": 10}')
@@ -273,7 +275,7 @@ def test_an_edit_made_a_moment_ago_is_found_without_being_asked_for(app, write_n
     app.indexer.index(app.store)
     write_note("a.md", "zebra")
     result = app.searcher.search("zebra")
-    assert paths_of(result) == ["a.md"] and result.freshness == (1, 1, 0, 0)
+    assert paths_of(result) == ["a.md"] and result.freshness == Freshness(1, 1, 0, 0)
 
 
 def test_a_card_that_another_program_took_in_meanwhile_stays(app, write_note):
@@ -331,7 +333,7 @@ def test_random_edits_end_in_what_a_fresh_index_says(tmp_path):
 
 def test_no_vault_yet_is_an_empty_answer_with_a_remark(app):
     result = app.searcher.search("okapi")
-    assert result.hits == [] and result.freshness == (0, 0, 0, 0)
+    assert result.hits == [] and result.freshness == Freshness(0, 0, 0, 0)
     assert [note.slug for note in app.indexer.index(app.store).warnings] == ["no-vault"]
 
 
@@ -500,6 +502,28 @@ def test_an_interrupted_rebuild_leaves_the_old_index_whole(app, write_note, tmp_
     assert found(app, "zebra", sync=True) == ["0.md"]
 
 
+def test_a_build_by_helpers_is_the_same_and_can_be_interrupted(app, write_note, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcore.prepare.HELPERS_ABOVE", 10)
+    for number in range(600):
+        write_note(f"{number}.md", f"okapi 阿里云 {number}")
+    write_note("bad.md", b"\0\1\x80" * 9)
+    assert app.indexer.index(app.store).added == 600
+
+    def interrupt(done, total):
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    app.progress = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(app)
+    assert build_files(tmp_path) == []
+    app.progress = None
+    before = app.store.ids()
+    report = rebuild(app)
+    assert (report.unchanged, [entry.path for entry in report.skipped]) == (600, ["bad.md"])
+    assert app.store.ids() == before and found(app, "阿里云 599") == ["599.md"]
+
+
 def test_progress_is_told_from_nothing_to_all(app, write_note):
     for number in range(3):
         write_note(f"{number}.md", "x")
@@ -604,6 +628,43 @@ def test_a_rebuild_restores_any_damaged_index(app, write_note, damage):
         assert same.items() <= app.store.ids().items() and app.store.read_counts(1)[:2] == (1, 1)
     write_note("later.md", "quokka")
     assert found(app, "quokka", sync=True) == ["later.md"]
+
+
+def test_a_rebuild_mends_what_it_keeps_too(app, write_note):
+    """Reading counts stay in place in a rebuild; where their own pages are damaged they move to a new file."""
+    write_note("a.md", "okapi")
+    app.indexer.index(app.store)
+    with app.store.writing():
+        app.store.count_read("a.md", "now")
+    roots = dict(app.store.query("SELECT name, rootpage FROM sqlite_master"))
+    app.store.connection.execute("PRAGMA writable_schema = ON")
+    app.store.connection.execute(
+        f"UPDATE sqlite_master SET rootpage = {roots['sqlite_autoindex_unreadable_1']} "
+        "WHERE name = 'sqlite_autoindex_card_stats_1'"
+    )
+    app.close()
+    rebuild(app)
+    assert app.store.query("PRAGMA integrity_check") == [("ok",)]
+    assert app.store.query("SELECT read_count FROM card_stats WHERE rel_path = 'a.md'") == [(1,)]
+
+
+def test_a_rebuild_of_a_damaged_index_that_is_cut_short_loses_nothing(app, write_note):
+    """What the damaged file still gives stays where it is until the new index is whole (bench/faults/kills.py)."""
+    for number in range(30):
+        write_note(f"{number}.md", f"okapi {number}")
+    app.indexer.index(app.store)
+    with app.store.writing():
+        app.store.count_read("3.md", "now")
+    app.store.connection.execute("DROP TABLE meta")
+    app.close()
+    app.cancelled = lambda: True
+    with pytest.raises(Cancelled):
+        rebuild(app)
+    app.cancelled = None
+    with pytest.raises(StoreDamaged):
+        app.store  # noqa: B018  (opens it)
+    rebuild(app)
+    assert len(found(app, "okapi")) == 20 and app.store.read_counts(1)[:2] == (1, 1)
 
 
 # ---- one card ------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_the_json_has_every_key_whatever_was_found(app, query):
     assert list(result) == (
         "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings".split()
     )
-    assert list(result["freshness"]) == ["checked", "changed", "stale", "unreadable"]
+    assert list(result["freshness"]) == ["checked", "changed", "stale", "unreadable", "unchecked"]
     assert result["query"] == query
 
 
@@ -396,3 +396,34 @@ def test_another_searcher_can_stand_in():
             return []
 
     assert Nothing().search("x") == [] and MAX_LIMIT == 20
+
+
+# Signs that came after Unicode 6.1.
+YOUNG = ["\U0001f9d1", "\U0001f980", "\U0001f916", "\U0001f3fb", "\u20bf", "\u20bd", "\u23f8", "\u2e43"]
+
+
+@pytest.mark.parametrize("sign", YOUNG)
+def test_a_sign_younger_than_the_tables_of_sqlite_hides_no_word(app, write_note, sign):
+    """To unicode61 such a sign is a letter: `[[craxi-1🧑` was not found by `1`."""
+    write_note("young.md", f"see redis7{sign}nginx9 and {sign}zebra{sign}云")
+    for query in ("redis7", "nginx9", "zebra", "云", f"redis7{sign}nginx9"):
+        result = search(app, query)
+        assert (paths_of(result), result.matched) == (["young.md"], "all"), query
+
+
+def test_every_card_of_the_first_tier_is_given_without_a_limit(app, write_note):
+    for number in range(30):
+        write_note(f"many/{number}.md", f"alpaca {number}")
+    app.indexer.index(app.store)
+    assert app.searcher.every("ALPACA") == {f"many/{number}.md" for number in range(30)}
+    assert app.searcher.every("alpaca 7") == {"many/7.md"}
+    assert app.searcher.every("，") == set()
+
+
+def test_a_lower_tier_is_ranked_anew_when_all_of_a_higher_one_is_hidden(app, write_note):
+    """The forms of a word that the first look found were used with the sizes of the second: KeyError."""
+    write_note("old.md", "---\nvalid_to: 2020-01-01\n---\nnginx timeout")
+    write_note("a.md", "nginx alone")
+    write_note("b.md", "timeouts alone")
+    result = search(app, "nginx timeout", match="cascade")
+    assert "a.md" in paths_of(result) and "old.md" not in paths_of(result) and result.matched == "any"

@@ -1,6 +1,7 @@
 """mcore.store: every state of the SQLite file is an index or an error that says what to do."""
 
 import os
+import random
 import sqlite3
 import threading
 import time
@@ -9,8 +10,9 @@ from contextlib import closing
 import pytest
 
 from mcore import schema
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError
-from mcore.store import Row, is_sane_id, open_store, salvage
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
+from mcore.store import Row, Store, Taken, _on_its_level, _varints, is_sane_id, looking, open_store, salvage
+from mcore.tokenize import columns
 
 POSIX = os.name == "posix"
 
@@ -24,9 +26,11 @@ def row(rel_path="a.md", body="body words", **fields):
     given = dict.fromkeys(Row._fields) | Row._field_defaults | {
         "rel_path": rel_path, "title": rel_path, "kind": "tool", "source": "", "tags": "[]", "length": len(body),
         "content_hash": body.encode(), "size": 0, "mtime_ns": 0, "ctime_ns": 0, "inode": 0, "racy": 0, "remark": "",
-        "indexed_at": "", "labels": "", "body": body,
+        "indexed_at": "",
     }  # fmt: skip
-    return Row(**{**given, **fields})
+    given.update(fields)
+    given["columns"] = columns(given["title"], "", body)
+    return Row(**given)
 
 
 def filled(path, *rows):
@@ -36,6 +40,11 @@ def filled(path, *rows):
         for one in rows or [row()]:
             store.insert([one])
     return store
+
+
+def none_late(left):
+    """For take_over: what the other index lacks is to be gone."""
+    return []
 
 
 # ---- opening -------------------------------------------------------------------------------------
@@ -255,7 +264,7 @@ def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path
             store.count_read("old.md", "now")
         with reader.reading():
             assert reader.paths() == ["old.md"]
-            store.take_over(other)
+            store.take_over(other, none_late)
             assert reader.paths() == ["old.md"] and len(reader.match('"zebra"', 5)) == 1
         for one in (store, reader):
             assert one.ids() == {"new.md": 7} and one.vault() == "/new" and one.count_unreadable() == 1
@@ -272,24 +281,115 @@ def test_an_id_is_not_given_again_after_a_rebuild(path, tmp_path):
     with closing(filled(path, row("a.md", id=2), row("b.md", id=9))) as store, store.writing():
         store.remove([9])
     with closing(open_store(path)) as store:
-        assert store.take_over(str(tmp_path / "built.db")) == []
+        assert store.take_over(str(tmp_path / "built.db"), none_late).lacking == []
         with store.writing():
             store.insert([row("c.md")])
         assert store.ids() == {"a.md": 2, "c.md": 10}
 
 
-def test_taking_over_says_which_cards_the_other_index_lacks(path, tmp_path):
+def test_taking_over_says_what_the_other_index_keeps_and_lacks(path, tmp_path):
+    new = [row("a.md", id=1), row("moved.md", id=2), row("c.md", "edited", id=3), row("new.md", id=5)]
+    filled(str(tmp_path / "built.db"), *new).close()
+    with closing(filled(path, row("a.md"), row("b.md"), row("c.md"), row("late.md"))) as store:
+        taken = store.take_over(str(tmp_path / "built.db"), none_late)
+    assert taken == Taken([("late.md", 4)], {"b.md": "moved.md"}, kept=3, updated=1, gone=1, total=4, late=0)
+
+
+def test_cards_that_the_other_index_lacks_are_there_at_once(path, tmp_path):
+    """They were added in a second transaction once, and a search or a capture in between missed them."""
     filled(str(tmp_path / "built.db"), row("a.md", id=1), row("moved.md", id=2)).close()
+    asked = []
+
+    def late_rows(lacking):
+        asked.append(lacking)
+        return [row(path, "zebra", id=id) for path, id in lacking]
+
     with closing(filled(path, row("a.md"), row("b.md"), row("late.md"))) as store:
-        assert store.take_over(str(tmp_path / "built.db")) == [("late.md", 3)]
+        assert store.take_over(str(tmp_path / "built.db"), late_rows).late == 1
+        assert asked == [[("late.md", 3)]] and store.ids() == {"a.md": 1, "moved.md": 2, "late.md": 3}
+        for expr, count in (('"zebra"', 1), ('"body"', 2)):
+            assert len(store.match(expr, 5)) == count
+        store.check_rows()
+        store.query("INSERT INTO cards_fts (cards_fts) VALUES ('integrity-check')")
 
 
 def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
     (tmp_path / "bad.db").write_bytes(b"garbage" * 1000)
     with closing(filled(path)) as store:
         with pytest.raises(StoreDamaged):
-            store.take_over(str(tmp_path / "bad.db"))
+            store.take_over(str(tmp_path / "bad.db"), none_late)
         assert store.paths() == ["a.md"] and len(store.match('"body"', 5)) == 1
+
+
+# ---- FTS5's segments -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before, after", [
+    ("02 01 00 0000 0001 060104", "02 01 00 0000 0001 060104"),  # small: where it is
+    ("02 01 05 0000 0001 068040", None),  # a page number cut short
+    ("02 01 00 0000 0001 060182 00", "03 01 00 0000 0000 0001 060182 00"),  # 256 pages: FTS5 has four of 64 on level 2
+    ("02 01 00 0000 0001 060183a25f", "06 01 00 0000 0000 0000 0000 0000 0001 060183a25f"),  # 100,000 cards
+    ("02 02 00 0001 060104 0001 070104", None),  # two segments
+    ("ff000001 02 01 00 0000 0001 060104", None),  # another form of record
+    ("00 00 00", None),  # no segment
+])  # fmt: skip
+def test_the_segment_of_a_build_stands_where_fts5_would_have_put_it(before, after):
+    cookie = b"\0\0\0\7"
+    given = cookie + bytes.fromhex(before)
+    assert _on_its_level(given) == (given if after is None else cookie + bytes.fromhex(after))
+
+
+def test_captures_after_a_build_leave_its_segment_alone_and_the_index_whole(path):
+    """Sixteen small segments beside it were merged with it in one go: 4 s at 100,000 cards."""
+    chance = random.Random(5)
+    texts = ["".join(f" {chance.getrandbits(32):x}" for _ in range(150)) for _ in range(600)]
+    with closing(open_store(path)) as store:
+        store.bulk_mode()
+        with store.writing():
+            store.insert([row(f"{n}.md", text) for n, text in enumerate(texts)])
+        store.end_bulk_mode()
+    with closing(open_store(path)) as store:
+        assert segments(store) == {2: 1}
+        for n in range(70):
+            with store.writing():
+                store.insert([row(f"late{n}.md", f"okapi {n}")])
+        assert segments(store)[2] == 1
+        store.query("INSERT INTO cards_fts (cards_fts) VALUES ('integrity-check')")
+        assert store.count_matches('"okapi"') == 70
+        assert all(store.count_matches(f'"{text.split()[0]}"') for text in texts)
+
+
+def segments(store):
+    """level -> number of segments, as FTS5's structure record says, for the levels that have any."""
+    _, _, _, *rest = _varints(store.query("SELECT block FROM cards_fts_data WHERE id = 10")[0][0][4:])
+    found, level = {}, 0
+    while rest:
+        count = rest[1]
+        rest, level = rest[2 + 3 * count :], level + 1
+        if count:
+            found[level - 1] = count
+    return found
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_a_statement_that_fails_around_a_transaction_leaves_none_open(path, at):
+    """bench/faults/failing_calls.py: a PRAGMA that failed right after BEGIN did, and the next command met it."""
+    filled(path).close()
+    left = []
+
+    class Failing(sqlite3.Connection):
+        def execute(self, *arguments):
+            if left and not left.pop():
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(*arguments)
+
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Failing)) as connection:
+        store = Store(connection, path)
+        left[:] = [False, *[True] * (at - 1)]
+        with pytest.raises(StoreError), store.writing():
+            pass
+        with store.writing():
+            store.count_read("a.md", "now")
+        with store.reading():
+            assert store.read_counts(1)[:2] == (1, 1)
 
 
 # ---- what a damaged index still gives ------------------------------------------------------------
@@ -316,3 +416,90 @@ def test_saving_from_any_damage_never_fails(path, damage):
     cards, stats = salvage(path)
     assert isinstance(cards, list) and isinstance(stats, list)
     assert salvage(path + "-none") == ([], [])
+
+
+@pytest.mark.skipif(not POSIX or os.geteuid() == 0, reason="root may write everything")
+def test_an_index_that_may_not_be_written_is_read(path):
+    """An agent's sandbox: WAL needs files beside the index, which cannot be made there."""
+    filled(path).close()
+    folder = os.path.dirname(path)
+    os.chmod(path, 0o400)
+    os.chmod(folder, 0o500)
+    try:
+        with closing(open_store(path)) as store:
+            assert store.frozen and store.paths() == ["a.md"]
+            with pytest.raises(StoreError), store.writing():
+                store.remove([1])
+    finally:
+        os.chmod(folder, 0o700)
+
+
+# ---- looking -------------------------------------------------------------------------------------
+
+
+def names_and_bytes(folder):
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as handle:
+            found[name] = handle.read()
+    return found
+
+
+def test_looking_makes_and_changes_nothing(path):
+    filled(path).close()
+    before = names_and_bytes(os.path.dirname(path))
+    with looking(path) as store:
+        assert (store.total(), store.faults(), store.every_count()) == (1, [], [])
+    assert names_and_bytes(os.path.dirname(path)) == before
+
+
+def test_looking_sees_what_a_writer_has_not_yet_put_into_the_file(path):
+    with closing(filled(path)), looking(path) as store:
+        assert os.path.getsize(path + "-wal") and store.total() == 1
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_where_no_index_is_there_is_none_to_look_at(tmp_path, content):
+    path = tmp_path / "x.db"
+    if content is not None:
+        path.write_bytes(content)
+    with looking(str(path)) as store:
+        assert store is None
+    assert os.listdir(tmp_path) == ([] if content is None else ["x.db"])
+
+
+def test_an_answer_that_a_writer_may_have_torn_is_no_answer(path):
+    filled(path).close()
+    with pytest.raises(StoreBusy), looking(path) as store:
+        filled(path, row("b.md")).close()
+        store.total()
+
+
+def test_looking_refuses_what_opening_refuses(path):
+    filled(path).close()
+    sql(path, "PRAGMA user_version = 99")
+    with pytest.raises(StoreNewer), looking(path):
+        pass
+    overwrite(path, b"garbage" * 1000)
+    with pytest.raises(StoreDamaged), looking(path):
+        pass
+
+
+def test_a_card_without_its_row_in_the_full_text_is_a_fault(path):
+    filled(path, row(), row("b.md")).close()
+    sql(path, "DELETE FROM cards_fts_docsize WHERE id = 2")
+    with looking(path) as store:
+        assert store.faults() == ["1 cards are missing from its full text"]
+
+
+def test_reading_counts_are_kept_and_put_back(path, tmp_path):
+    with closing(filled(path)) as store:
+        with store.writing():
+            store.count_read("a.md", "2026-01-01T00:00:00Z")
+            store.count_read("a.md", "2026-01-02T00:00:00Z")
+        kept = store.every_count()
+    assert kept == [("a.md", 2, "2026-01-02T00:00:00Z")]
+    with closing(open_store(str(tmp_path / "other.db"))) as other:
+        with other.writing():
+            other.set_counts(kept)
+        assert other.every_count() == kept

@@ -1,5 +1,6 @@
 """mcore.vault: the walk finds what is memory and names what it leaves out; files are read whole and written safely."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -389,3 +390,36 @@ def test_one_holds_the_right_to_names_and_the_other_waits(root, tmp_path):
         order.append("first")
     thread.join(10)
     assert order == ["first", "second"] and os.listdir(root) == []
+
+
+def test_a_system_without_folder_handles_walks_the_same(write_note, root, monkeypatch):
+    for name in ("a.md", "b/c.md", "b/.git/d.md", "b/e.MD", "b/f.md/g.md"):
+        write_note(name, name)
+    with_handles = scan(root, name_ignored=True)
+    monkeypatch.setattr(vault, "_BY_HANDLE", False)
+    assert scan(root, name_ignored=True) == with_handles and len(with_handles.files) == 4
+@pytest.mark.parametrize(
+    "number, there", [("EIO", True), ("EMFILE", True), ("ENOENT", False), ("EACCES", False), ("ELOOP", False)]
+)
+def test_a_disk_that_fails_to_tell_makes_no_card_disappear(root, monkeypatch, number, there):
+    def lstat(path):
+        raise OSError(getattr(errno, number), "no")
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert is_walked(root, "a.md") is is_walked(root, "deep/a.md") is there
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows has no folder handles")
+def test_a_descriptor_that_fails_to_close_after_reading_is_no_failure(root, monkeypatch):
+    path = os.path.join(root, "a.md")
+    with open(path, "w") as handle:
+        handle.write("zebra")
+    close = os.close
+
+    def failing(fd):
+        close(fd)
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(os, "close", failing)
+    assert read_bytes(path, 100)[0] == b"zebra"
+    vault.sync_folder(root)

@@ -23,7 +23,7 @@ from mcore.frontmatter.yamlflow import MAX_DEPTH
 
 __all__ = [
     "Document", "Split", "boolean", "compose", "lookup", "number", "parse", "searchable", "split", "tags",
-    "text_list", "timestamp",
+    "text_list", "timestamp", "unclosed",
 ]  # fmt: skip
 
 Split = namedtuple("Split", "block style body body_start")
@@ -49,6 +49,7 @@ _OPENER = Pattern(
 )
 _YAML_CLOSER = Pattern(r"(?<=[\r\n])(?:---|\.\.\.)[^\S\r\n]*(?=[\r\n]|\Z)")
 _TOML_CLOSER = Pattern(r"(?<=[\r\n])\+\+\+[^\S\r\n]*(?=[\r\n]|\Z)")
+_FIRST_KEY = Pattern(r"[A-Za-z_][\w-]*[ \t]*[:=](?=\s|\Z)")
 _OBJECT = Pattern(r"\ufeff?\s*(?=\{\s*\")")
 _AFTER = Pattern(r"[^\S\r\n]*(?:\r\n|\n|\r|\Z)(?:[^\S\r\n]*(?:\r\n|\n|\r))?")
 _LINE = Pattern(r"\r\n|\n|\r")
@@ -100,6 +101,16 @@ def _locate(text):
 
 def _no_frontmatter(text):
     return _Place(None, 0, 0, 1 if text.startswith("\ufeff") else 0)
+
+
+def unclosed(text):
+    """The line on which a note begins with fields whose block never closes (all of it is body); else None."""
+    opener = _OPENER.match(text)
+    if not opener or not _FIRST_KEY.match(text, opener.end()):
+        return None
+    if (_YAML_CLOSER if opener.group(1) else _TOML_CLOSER).search(text, opener.end()):
+        return None
+    return len(_LINE.findall(text, 0, opener.end()))
 
 
 def _style(block, is_yaml):

@@ -7,6 +7,7 @@ In import order; what a tool call needs is imported with the first one, so that 
     wires     the two descriptors: taken out of everyone's reach, and written by one thread
     lanes     the running calls: which may start, which is cancelled; threads, no protocol
     worker    one call carried out: arguments, App, failure, progress
+    keeper    looks for changed files beside the calls when the vault is large
     shell     the process: reading, signals, the end
 """
 

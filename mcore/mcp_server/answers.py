@@ -36,7 +36,13 @@ def success(operation, result):
 
 
 def failure(slug, message, why="", hint=""):
-    """The result of a call that could not be carried out: a text that a model can act on."""
+    """The result of a call that could not be carried out: a text that a model can act on.
+
+    An argument that is refused may be a credential, given in the wrong place; it is not repeated.
+    """
+    from mcore.secretscan import redact
+
+    message, why, hint = redact(message), redact(why), redact(hint)
     lines = [message] + [f"{word}: {part}" for word, part in (("why", why), ("do", hint)) if part]
     both = f"{message}: {why}" if why else message  # as the command line has it
     return {

@@ -1,4 +1,4 @@
-"""The calls on their way: one lane for writing, a few for reading, and who may go next.
+"""The calls on their way: lanes for writing and for reading, and who may go next.
 
 Each lane is a thread with a worker of its own (a SQLite connection belongs to one thread). This
 module knows order and cancellation; what a call does is the worker's, what it says the session's.
@@ -11,8 +11,8 @@ import time
 # right after it finds the new card; a rebuild takes longer, and a search then goes past it.
 PATIENCE = 1.0
 
-# A second reading lane keeps one slow search from holding up the next; each costs an open index.
-READING_LANES = 2
+# A second lane keeps one slow search from holding up the next, and a rebuild a capture; each costs an open index.
+LANES = 2
 
 
 class Task:
@@ -48,8 +48,8 @@ def next_task(waiting, running, writing, now, patience=PATIENCE):
 
     Writes run alone and in order; reads run beside each other. A task waits for those of the other
     kind that came before it, so that a client that sends a capture and a search in one go gets
-    what it expects. But once a running task has taken `patience` seconds the other kind no longer
-    waits: a search is answered while an index is rebuilt.
+    what it expects. But once a running task has taken `patience` seconds nothing waits for it any more:
+    a search is answered and a card captured while an index is rebuilt.
     """
     slow = [task for task in running if now - task.started > patience]
     holding = [task for task in running if task not in slow and (writing or task.writing)]
@@ -82,10 +82,10 @@ class Lanes:
     def submit(self, call, deliver):
         """Puts a new task behind all others."""
         task = Task(call, deliver)
-        kind, limit = task.writing, 1 if task.writing else READING_LANES
+        kind = task.writing
         with self._change:
             same = sum(other.writing == kind for other in self._waiting)
-            if same >= self._free[kind] and len(self._threads[kind]) < limit:
+            if same >= self._free[kind] and len(self._threads[kind]) < LANES:
                 self._start(kind)
             self._waiting.append(task)
             self._change.notify_all()

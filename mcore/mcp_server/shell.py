@@ -65,7 +65,7 @@ class Shell:
         self._stopping = False
         self._lines = Lines()
         self._outbox = Outbox(out_fd, self._stop)
-        self._lanes = None
+        self._lanes = self._keeper = None
         self._wake_in, self._wake_out = os.pipe() if poll else (None, None)
         self._poll = self._watch() if poll else None
 
@@ -76,6 +76,8 @@ class Shell:
             complain("waiting for JSON-RPC on stdin; an MCP client starts this, see `memory setup --list`")
         patience = self._read_all()
         self._drain(patience)
+        if self._keeper is not None:
+            self._keeper.close()
         if self._lanes is not None and not self._lanes.close(LAST_CALL):
             os._exit(0)
         return 0
@@ -146,11 +148,13 @@ class Shell:
     def _started_lanes(self):
         """The lanes, made for the first call: the handshake must not pay for their modules."""
         if self._lanes is None:
+            from mcore.mcp_server.keeper import Keeper
             from mcore.mcp_server.lanes import Lanes
             from mcore.mcp_server.worker import Worker
 
             answer, send = self._session.call_answer, self._outbox.put
-            self._lanes = Lanes(lambda: Worker(self._app_factory, answer, send))
+            self._keeper = Keeper(self._app_factory)
+            self._lanes = Lanes(lambda: Worker(self._app_factory, answer, send, self._keeper.freshness))
         return self._lanes
 
     # -- the end

@@ -20,11 +20,12 @@ _HARMLESS = (UsageError, NotFound, CardError, Cancelled)
 
 class Worker:
     """`app_factory()` gives an App, when the first call needs one; `answer(call, value)` the message
-    that answers a call; `send(line)` takes progress notes.
+    that answers a call; `send(line)` takes progress notes; `kept` goes to the App.
     """
 
-    def __init__(self, app_factory, answer, send):
+    def __init__(self, app_factory, answer, send, kept=None):
         self._app_factory = app_factory
+        self._kept = kept
         self._answer = answer
         self._send = send
         self._app = None
@@ -81,6 +82,7 @@ class Worker:
         args = bind(call.operation, call.arguments)
         if self._app is None:
             self._app = self._app_factory()
+            self._app.kept = self._kept
             self._nameless = self._app.client
         app = self._app
         app.client = call.client or self._nameless

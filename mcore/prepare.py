@@ -1,0 +1,276 @@
+"""Card files -> the rows that the index stores of them: read, parsed and cut. Source files are only read.
+
+Many files are prepared in helper processes, while the caller stores what is ready. A helper is a plain
+child with a pipe each way, driven by a thread of a `concurrent.futures` pool. multiprocessing's pool was
+left out: its workers outlive a killed parent and hold its stdout open (an MCP client would wait for ever),
+spawned ones run an unguarded main script again, forked ones are unsafe beside the server's threads. These
+helpers end with their input, and start the same way on every system.
+"""
+
+import errno
+import json
+import os
+import sys
+import time
+from collections import deque, namedtuple
+from contextlib import contextmanager
+from functools import lru_cache
+
+from mcore import validity, vault
+from mcore.card import content_hash
+from mcore.cardfile import read_card
+from mcore.errors import CardError
+from mcore.render import scrub
+from mcore.store import NO_LIFE, Row
+from mcore.tokenize import columns
+
+RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
+BATCH_CARDS, BATCH_BYTES = 250, 2_000_000  # of one batch, whichever comes first
+HELPERS_ABOVE = 2000  # files; below, starting a helper (60 ms of CPU) costs more than it saves
+MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
+AHEAD = 2  # batches that are ready or on their way, beyond one for each helper
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+File = namedtuple("File", "rel_path path raw_name stamp")
+File.__doc__ = """A card file to be prepared: `path` opens it, `raw_name` is its real name (bytes) where
+`rel_path` cannot hold it, `stamp` the Stamp a walk saw, if one was made."""
+
+Prepared = namedtuple("Prepared", "rel_path row reason stamp")
+Prepared.__doc__ = "A file ready to be stored; without a `row`, `reason` says why there is none."
+
+
+def utc_now(seconds=None):
+    """A time (seconds since 1970, now by default) as UTC text, such as 2026-11-30T21:35:00Z."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return ""  # a file dated beyond what the system's calendar knows
+
+
+_second = lru_cache(maxsize=2)(utc_now)
+
+
+def is_racy(stamp, read_ns):
+    """Whether a file changed so shortly before it was read that its stamp may hide a later edit.
+
+    A modification time far in the future was set by hand and tells nothing.
+    """
+    since = read_ns - RACY_NS
+    return stamp.ctime_ns > since or since < stamp.mtime_ns < read_ns + RACY_NS
+
+
+def prepare(file, max_bytes):
+    """The Prepared of one File; one of over `max_bytes` is not read."""
+    now = time.time_ns()
+    try:
+        data, stamp = vault.read_bytes(file.path, max_bytes)
+        text, remark = vault.decode(data)
+    except CardError as error:
+        stamp = file.stamp or vault.Stamp(0, 0, 0, 0)
+        if is_racy(stamp, now) or _may_pass(error.__context__):
+            stamp = stamp._replace(ctime_ns=0)  # differs from the file's, so that it is tried again
+        return Prepared(file.rel_path, None, error.message, stamp)
+    card = read_card(file.rel_path, text)
+    row = Row(
+        None,
+        file.rel_path,
+        file.raw_name,
+        _storable(card.title),
+        _storable(card.kind),
+        _storable(card.source),
+        _encode([_storable(tag) for tag in card.tags]),
+        _storable(card.priority),
+        _storable(card.ttl),
+        _storable(card.created),
+        _storable(card.updated),
+        len(card.body),
+        content_hash(data),
+        *stamp,
+        int(is_racy(stamp, now)),
+        remark,
+        _second(now // 1_000_000_000),
+        *(NO_LIFE if card.life is validity.PLAIN else _life_columns(card, stamp)),
+        columns(*searched_texts(card)),
+    )
+    return Prepared(file.rel_path, row, "", stamp)
+
+
+def searched_texts(card):
+    """(title, labels, body) of a Card as the full text gets them: nothing of a forgotten one."""
+    if card.life.forgotten:
+        return "", "", ""
+    return _storable(card.title), _storable(card.labels), card.body.replace("\0", " ")  # decoded: no lone surrogate
+
+
+def _life_columns(card, stamp):
+    """The columns `scope` to `special` of a card whose frontmatter says something of its life."""
+    life = card.life
+    mark = validity.FORGOTTEN if life.forgotten else validity.RETRACTED if life.retracted else ""
+    start, end = validity.interval(life, card.created, card.updated, stamp.mtime_ns / 1e9)
+    links = [(target, False) for target in life.supersedes] + [(target, True) for target in life.retracts]
+    return (
+        _storable(life.scope),
+        mark,
+        start,
+        end,
+        life.review_by,
+        int(life.pinned),
+        _storable(life.confidence),
+        _storable(_encode(links)) if links else None,
+        _storable("\n".join(life.notes)),
+        1,
+    )
+
+
+def _may_pass(fault):
+    """Whether what kept a file from being read may be over without a trace on the file (too many open
+    files, a network disk that was away); a right that is missing shows when it is given."""
+    return isinstance(fault, OSError) and fault.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP)
+
+
+def _storable(text):
+    """Text that SQLite stores whole: no NUL, no lone surrogate; None stays."""
+    return text if not text or text.isprintable() else scrub(text).replace("\0", " ")
+
+
+# ---- many files ----------------------------------------------------------------------------------
+
+
+def prepare_batches(files, max_bytes, helpers):
+    """Lists of Prepared for Files, in their order, from `helpers` other processes (0: from this one).
+
+    Close the generator to stop early. A helper that fails is replaced by this process.
+    """
+    if not helpers:
+        yield from ([prepare(file, max_bytes) for file in batch] for batch in _batches(files))
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with _crew(helpers, max_bytes) as work, ThreadPoolExecutor(helpers) as pool:
+        waiting = deque()
+        try:
+            for batch in _batches(files):
+                waiting.append(pool.submit(work, batch))
+                if len(waiting) >= helpers + AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def helpers_for(count):
+    """How many helpers `count` files are worth on this machine."""
+    if count < HELPERS_ABOVE or not sys.executable or getattr(sys, "frozen", False):
+        return 0
+    try:
+        processors = len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # not on every system
+        processors = os.cpu_count() or 1
+    return min(MAX_HELPERS, processors) if processors > 1 else 0
+
+
+def _batches(files):
+    """Lists of up to BATCH_CARDS Files and about BATCH_BYTES."""
+    batch, size = [], 0
+    for file in files:
+        batch.append(file)
+        size += file.stamp.size if file.stamp else 0
+        if len(batch) == BATCH_CARDS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _crew(number, max_bytes):
+    """Starts helpers; gives a function from a batch of Files to its list of Prepared, for `number` threads."""
+    from queue import SimpleQueue
+
+    free, crew = SimpleQueue(), [_Helper(max_bytes) for _ in range(number)]
+    for helper in crew:
+        free.put(helper)
+
+    def work(batch):
+        helper = free.get()
+        try:
+            return helper.prepare(batch)
+        finally:
+            free.put(helper)
+
+    try:
+        yield work
+    finally:
+        for helper in crew:
+            helper.stop()
+
+
+_HELPER = "import sys; sys.path.insert(0, sys.argv[1]); from mcore.prepare import serve; serve()"
+
+
+class _Helper:
+    """Another process that prepares batches; this one does, when it cannot be started or died."""
+
+    def __init__(self, max_bytes):
+        import subprocess
+
+        self._max_bytes = max_bytes
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        # -I and -S: no foreign code, half the start. The coding of file names must be the same on both sides.
+        switches = ["-I", "-S", "-X", f"utf8={sys.flags.utf8_mode}", *(["-B"] if sys.dont_write_bytecode else [])]
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *switches, "-c", _HELPER, root, str(max_bytes)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except OSError:
+            self._process = None
+
+    def prepare(self, batch):
+        if self._process:
+            try:
+                return self._asked(batch)
+            except Exception:  # it died, or its answer is cut short
+                self.stop()
+        return [prepare(file, self._max_bytes) for file in batch]
+
+    def _asked(self, batch):
+        import pickle
+
+        pickle.dump(batch, self._process.stdin)
+        self._process.stdin.flush()
+        return pickle.load(self._process.stdout)
+
+    def stop(self):
+        """Ends the process; what it was asked for last is lost."""
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            try:
+                process.stdin.close()
+            except OSError:
+                pass  # what was not written yet has no reader
+
+
+def serve():
+    """The whole life of a helper: prepares the batches that come on stdin until there are no more."""
+    import pickle
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of stdin
+    max_bytes = int(sys.argv[2])
+    while True:
+        try:
+            batch = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump([prepare(file, max_bytes) for file in batch], sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        sys.stdout.buffer.flush()

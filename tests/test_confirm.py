@@ -1,0 +1,142 @@
+"""mcore.confirm: "nothing found" is said when the files agree, whatever has happened to the full text."""
+
+import os
+import re
+import sqlite3
+from contextlib import closing
+
+import pytest
+from conftest import paths_of
+
+from mcore import confirm
+from mcore.errors import StoreDamaged
+
+# What a note holds and what finds it, one for each way in which the two may be spelled otherwise.
+SPELLINGS = [
+    ("the zebrafish card", "zebrafish"),
+    ("Zebrafish", "zebraf"),
+    ("zebra fish", "zebra-fish"),
+    ("ecs-prod is up", "ecsprod"),
+    ("call get_userName", "user name"),
+    ("release v2.0-rc1", "v2.0-rc1"),
+    ("阿里云服务器", "里云"),
+    ("阿里云服务器", "器"),
+    ("數據庫備份", "数据库"),
+    ("\uff4e\uff47\uff49\uff4e\uff58 配置", "nginx"),
+    ("\ufb01le system", "file"),
+    ("caf\u00e9", "cafe"),
+    ("cafe\u0301", "caf\u00e9"),
+    ("cafe", "caf\u00e9"),
+    ("stra\u00ad\u00dfe", "strasse"),
+    ("zebra\u200bfish", "zebrafish"),
+    ("\u0130stanbul", "\u0130stanbul"),
+    ("学生がいる", "がい"),
+    ("데이터베이스", "이터"),
+    ("ŽLUŤOUČKÝ", "žluťoučký"),
+    ("Ελληνικά", "ΕΛΛΗΝΙΚΆ"),
+    ("a·b", "a·b"),
+    ('---\ntitle: "\\u963f\\u91cc"\n---\nsome words', "阿里"),
+    ("---\ntags: [one, zebrafish]\n---\nsome words", "zebrafish"),
+    ("zebrafish 阿里".encode("utf-16"), "阿里"),
+    ("UTF\0zebrafish", "zebrafish"),
+]
+
+
+@pytest.fixture
+def app(make_app):
+    return make_app()
+
+
+def sql(app, *statements):
+    """What another program, or a flipped bit, does to the index."""
+    with closing(sqlite3.connect(app.db_path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def forget_words(app, **words):
+    """Leaves the full text of every card empty, or with other words: card_md="zebra"."""
+    docs = {path: doc for path, doc in app.store.query("SELECT rel_path, doc FROM cards")}
+    sql(app, "INSERT INTO cards_fts (cards_fts) VALUES ('delete-all')")
+    for path, doc in docs.items():
+        text = words.get(path.replace(".", "_"), "")
+        sql(app, f"INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES ({doc}, '', '', '{text}', '')")
+
+
+@pytest.mark.parametrize("text, query", SPELLINGS)
+def test_a_card_that_the_full_text_lost_is_no_empty_answer(app, write_note, text, query):
+    """README: "A damaged or locked index is an error, never an empty answer"."""
+    write_note("card.md", text)
+    write_note("other.md", "nothing of interest")
+    assert paths_of(app.searcher.search(query)) == ["card.md"]
+    forget_words(app)
+    with pytest.raises(StoreDamaged) as caught:
+        app.searcher.search(query)
+    assert "card.md" in caught.value.why and "index --rebuild" in caught.value.hint
+    app.indexer.rebuild(app.rebuild_path())
+    assert paths_of(app.searcher.search(query)) == ["card.md"]
+
+
+def test_a_card_whose_name_alone_answers_is_missed_too(app, write_note):
+    write_note("zebrafish.md", "# Title\n\nnothing of interest")
+    app.searcher.search("title")
+    forget_words(app)
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish")
+
+
+def test_the_only_hit_must_hold_what_was_asked(app, write_note):
+    write_note("a.md", "zebrafish")
+    write_note("b.md", "okapi")
+    app.searcher.search("zebrafish")
+    forget_words(app, b_md="zebrafish")
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish")
+
+
+def test_a_kind_that_changed_in_the_index_alone_is_no_empty_answer(app, write_note):
+    write_note("a.md", "---\nkind: project\n---\nzebrafish")
+    app.searcher.search("zebrafish")
+    sql(app, "UPDATE cards SET kind = 'projecu'")
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish", kind="project")
+
+
+@pytest.mark.parametrize("query", ["okapi", "云服务商", "brafish", "...", "fish", "里巴"])
+def test_a_true_empty_answer_is_one(app, write_note, query):
+    write_note("a.md", "zebrafish 阿里云")
+    result = app.searcher.search(query)
+    assert result.hits == [] and not [note for note in result.warnings if note.slug == "unconfirmed"]
+
+
+def test_what_is_left_out_on_purpose_is_no_damage(app, write_note):
+    write_note("a.md", "---\nkind: tool\n---\nzebrafish")
+    gone = write_note("b.md", "okapi")
+    write_note("c.md", "quokka")
+    assert app.searcher.search("zebrafish", kind="project").hidden == {"kind": 1}
+    os.unlink(gone)
+    assert app.searcher.search("okapi", sync=False).hits == []
+    write_note("c.md", "wombat")
+    assert app.searcher.search("wombat", sync=False).hits == []
+
+
+def test_what_could_not_be_confirmed_in_time_is_said(app, write_note, monkeypatch):
+    write_note("a.md", "zebrafish")
+    app.searcher.search("zebrafish")
+    monkeypatch.setattr(confirm, "SECONDS", -1)
+    (note,) = app.searcher.search("okapi").warnings
+    assert note.slug == "unconfirmed" and "1 card" in note.message
+
+
+@pytest.mark.parametrize(
+    "odd, needles",
+    [(confirm._ODD, r"\w"), (confirm._ODD_BESIDE_LATIN_AND_HAN, "[0-9a-z_\u4e00-\u9fff]")],
+    ids=["any script", "Latin and Han"],
+)
+def test_a_character_that_is_not_folded_hides_no_letter(odd, needles):
+    """Those that are passed over fold to themselves, or to signs (other scripts, where those do not matter)."""
+    plain = [char for char in map(chr, range(0x80, 0x20000)) if not odd.match(char)]
+    assert len(plain) > 20_000
+    wrong = [char for char in plain if (to := confirm._folded(char)) != char and (not to or re.search(needles, to))]
+    assert wrong == []
