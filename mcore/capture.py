@@ -55,8 +55,8 @@ def capture(
 def write_new(app, fields, body, on_conflict="suffix", reject_secrets=False):
     """Writes a card of checked fields (title and kind among them), then indexes it; the Captured."""
     result = _EMPTY._replace(secrets_found=draft.find_secrets(fields, body))
-    hidden = draft.invisible_warnings(fields["title"] + body)
-    result = result._replace(warnings=draft.secret_warnings(result.secrets_found) + hidden)
+    warnings = draft.secret_warnings(result.secrets_found) + draft.hidden_warnings(fields, body)
+    result = result._replace(warnings=warnings)
     if len(body.strip()) < MIN_BODY_CHARS:
         return _rejected(result, "short-body", f"the body has under {MIN_BODY_CHARS} characters", "say the whole fact")
     if reject_secrets and result.secrets_found:

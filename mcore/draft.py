@@ -2,13 +2,12 @@
 
 from collections import namedtuple
 
+from mcore import hidden, secretscan, validity
 from mcore import scope as scopes
-from mcore import secretscan, validity
 from mcore.card import KIND_FOLDERS, MAX_TITLE_CHARS
 from mcore.cardfile import one_line
 from mcore.errors import UsageError, warning
 from mcore.frontmatter import number, timestamp
-from mcore.frontmatter.pattern import Pattern
 from mcore.render import scrub
 
 Secret = namedtuple("Secret", "kind start end where")
@@ -110,19 +109,15 @@ def secret_warnings(secrets):
     ]
 
 
-_HIDDEN = Pattern("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-
-
-def invisible_warnings(text):
-    """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks)."""
-    found = _HIDDEN.findall(text)
+def hidden_warnings(fields, body):
+    """Says that the texts of a card hold characters that can hide or reorder words (prompt injection, bidi tricks)."""
+    texts = [body or ""]
+    for value in fields.values():
+        texts += value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    found = [(text, place) for text in texts for place in hidden.scan(text)]
     if not found:
         return []
-    names = sorted({f"U+{ord(c):04X}" for c in found})[:5]
-    return [
-        warning(
-            "invisible",
-            f"the text holds {len(found)} invisible or direction-changing characters ({', '.join(names)})",
-            "check where the text came from",
-        )
-    ]
+    count = sum(place.end - place.start for _, place in found)
+    points = hidden.names("".join(text[place.start : place.end] for text, place in found))
+    message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
+    return [warning("invisible", message, "check where the text came from")]

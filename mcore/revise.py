@@ -66,7 +66,7 @@ def update(app, card, given, body=None, expected_revision=None, reject_secrets=F
         raise UsageError("update needs something to change", hint="give a title, a body or a field")
     body = None if body is None else scrub(body)
     secrets = draft.find_secrets(fields, body)
-    warnings = draft.secret_warnings(secrets) + draft.invisible_warnings(f"{fields.get('title') or ''}{body or ''}")
+    warnings = draft.secret_warnings(secrets) + draft.hidden_warnings(fields, body)
     refused = _refused(body, secrets, reject_secrets)
     if refused:
         return Revised("rejected", None, None, None, None, None, [], False, secrets, [*warnings, refused])
