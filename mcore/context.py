@@ -31,7 +31,8 @@ LeftOut = namedtuple("LeftOut", "path title reason chars")
 
 
 def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto", sync=True):
-    """The Context for a question, or of a scope. `view` is full, compact or auto (compact without a question).
+    """The Context for a question, or of a scope. `view` is full, compact or auto (compact without a
+    question, but for pinned cards).
 
     Raises UsageError for a budget under MIN_CHARS or what is no scope.
     """
@@ -52,11 +53,12 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
     else:
         rest = _latest(store, limits, kind)
     rows = {row.id: row for row in [*pinned, *rest]}
+    pins = {row.id for row in pinned}
+    whole = pins if view == "auto" else ()
     view = view if view != "auto" else "full" if query else "compact"
     terms = split_query(query)[0] if query else ()
-    shown = _shown(app, list(rows.values())[:MAX_CARDS], limits, view, terms)
+    shown = _shown(app, list(rows.values())[:MAX_CARDS], limits, view, terms, whole)
     text, used, left = _filled(shown, max_chars)
-    pins = {row.id for row in pinned}
     cards = [Used(s.id, s.path, s.title, s.id in pins, s.revision, len(s.text)) for s in shown if s.path in used]
     if freshness.stale:
         warnings.append(warning("stale", f"{freshness.stale} changed files are not looked at yet", "run: memory index"))
@@ -80,8 +82,9 @@ def _latest(store, limits, kind):
 _Shown = namedtuple("_Shown", "id path title revision text")
 
 
-def _shown(app, rows, limits, view, terms):
-    """Each card as the context would hold it; those that cannot be read are passed over."""
+def _shown(app, rows, limits, view, terms, whole):
+    """Each card as the context would hold it, those with an id in `whole` in full; what cannot be read is
+    passed over."""
     ids = [row.id for row in rows]
     lives, names = app.store.lives(ids, limits.ranges), app.store.real_names(ids)
     shown = []
@@ -94,7 +97,8 @@ def _shown(app, rows, limits, view, terms):
         except CardError:
             continue
         life = lives[row.id]
-        body = card.body.strip() if view == "full" else compact(card.body, terms)
+        full = view == "full" or row.id in whole
+        body = card.body.strip() if full else compact(card.body, terms)
         marks = _qualifiers(path, card, life, getattr(row, "missing", ()))
         text = f"## {in_line(card.title)}\n{in_line(marks)}\n\n{body}"
         shown.append(_Shown(row.id, path, card.title, life.content_hash[:8].hex(), text))
