@@ -13,6 +13,7 @@ pure text (no disk, no SQL, no clock)
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
     plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
+    postings      the cards of one frequent term as a compact blob, both ways
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
     budget        what fits into so many characters, and what was left out
@@ -27,6 +28,7 @@ pure text (no disk, no SQL, no clock)
 shells (one outside thing each)
     paths         flag > environment > config.json > default, and which one won
     vault         walk, read, atomically write card files; no SQL
+    termlists     lists of cards for frequent terms beside FTS5; SQL of the store
     store         the SQLite file, every SQL statement; no card files
     archive       the file of a backup: packed, and read with trust in nothing
     clients       the configuration files of MCP clients

@@ -28,8 +28,10 @@ from mcore.errors import (
     StoreOutdated,
     warning,
 )
-from mcore.prepare import File, helpers_for, prepare, prepare_batches
+from mcore.frontmatter import split
+from mcore.prepare import File, helpers_for, prepare, prepare_batches, searched_texts
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
+from mcore.tokenize import columns
 
 SEARCH_WAIT_SECONDS = 1.0  # how long a search waits to write what it found changed
 REBUILD_ABOVE = 1000  # changed files; more than these and than half the index are built apart
@@ -78,6 +80,9 @@ class Indexer:
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
             self._build_apart(store, look(self.settings, thorough=True))
+        elif store.lists_due():
+            with store.writing():
+                store.make_lists()
         if todo or changes.removed:
             find_changes(store, self.settings, thorough=False)  # so that the next look need not compare card by card
         return self._report(store, changes.scan, counts, started)
@@ -353,9 +358,18 @@ class Indexer:
 
     def body(self, rel_path, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
+        text = self._text(name)
+        return split(text).body if text else ""
+
+    def searchable(self, rel_path, name):
+        """What is searched of a card, cut as in the index, as its file has it now; "" when it cannot be read."""
+        text = self._text(name)
+        return "\n".join(columns(*searched_texts(read_card(rel_path, text)))) if text else ""
+
+    def _text(self, name):
         data = self.bytes_of(name)
         try:
-            return "" if data is None else read_card(rel_path, vault.decode(data)[0]).body
+            return "" if data is None else vault.decode(data)[0]
         except CardError:
             return ""
 

@@ -4,13 +4,14 @@ Everything here can be computed again from the vault except `card_stats`, so a c
 means: keep `card_stats`, drop the rest, index again.
 
 version 1: first.
-version 2: folders; when and where a card holds (scope to notes).
+version 2: folders; when and where a card holds (scope to notes); lists of cards for frequent terms, stems.
 """
 
 VERSION = 2
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
-TABLES = ("cards", "unreadable", "folders", "meta", "cards_fts", "card_stats")
+PLAIN = ("cards", "unreadable", "folders", "meta", "lists", "recent", "lengths", "stems")
+TABLES = (*PLAIN, "cards_fts", "card_stats")
 
 # unicode61 cuts at `-`, `_`, `.`, `/`; the mark categories are added because vowel signs of Thai,
 # Burmese and the Indic scripts are part of words. Contentless: the text is not stored a second time
@@ -81,6 +82,26 @@ CREATE TABLE meta (
     key TEXT PRIMARY KEY,                  -- vault: the folder this index belongs to
     value TEXT NOT NULL
 );
+CREATE TABLE lists (
+    term TEXT PRIMARY KEY,                 -- a token that many rows of cards_fts hold, or a character and "*"
+    size INTEGER NOT NULL,                 -- how many rows hold it, up to lengths.last
+    docs BLOB NOT NULL                     -- which ones and how often: mcore/postings.py
+);
+CREATE TABLE recent (
+    term TEXT,                             -- the same for rows added since, of the terms in lists
+    doc INTEGER,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (term, doc)
+) WITHOUT ROWID;
+CREATE TABLE lengths (
+    last INTEGER PRIMARY KEY,              -- the last row of cards_fts that lists know of
+    codes BLOB NOT NULL                    -- a byte a row from 0 on: its length in tokens, in steps
+);
+CREATE TABLE stems (
+    stem TEXT,                             -- of an English word
+    word TEXT,                             -- a token with that stem, other than the stem itself
+    PRIMARY KEY (stem, word)
+) WITHOUT ROWID;
 """
 
 KEPT = """

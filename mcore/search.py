@@ -14,10 +14,11 @@ all tiers stand in one list by score, each with its own tier (`fill`). Which que
 measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 """
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from itertools import chain
+from itertools import chain, islice
 
 from mcore import scope as scopes
 from mcore import validity
@@ -28,10 +29,11 @@ from mcore.frontmatter import timestamp
 from mcore.fuse import fuse
 from mcore.importer import Freshness
 from mcore.prepare import utc_now
-from mcore.ranking import Ranking, is_question
+from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.snippet import snippet
 from mcore.store import Limits
 from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
+from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
 MATCH_MODES = ("auto", "cascade", "fill")
@@ -257,8 +259,7 @@ class FtsSearcher(Searcher):
 
     def _hits(self, found, query_of, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
-        ids = [row.id for row, _, _ in found]
-        names, lives = self.store.real_names(ids), self.store.lives(ids, limits.ranges)
+        lives = self.store.lives([row.id for row, _, _ in found], limits.ranges)
         replaced = self._replaced([row.rel_path for row, _, _ in found])
         now = time.time()
         at = now if limits.at is None else limits.at
@@ -276,7 +277,7 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.body(row.rel_path, names[row.id]), query.terms),
+                    snippet(self.indexer.body(row.rel_path, query.look.names[row.id]), _telling(query.terms)),
                     query.look.missing(row.id) if tier.startswith("any") else [],
                     revision_of(life.content_hash),
                     life.scope,
@@ -353,7 +354,11 @@ class _Look:
         self.filled = False
         self.holders = {}  # term -> ids of the hits that hold it, where shares were counted
         self.ranking = Ranking(store)
+        self.best = None  # doc -> score of the best cards for any term, once they were looked for
         self.docs = {}  # id -> doc of the cards that were ranked
+        self.rows = {}  # id -> row of the cards whose files are there
+        self.names = {}  # id -> the file's name as the system has it
+        self.texts = {}  # id -> what is searched of a card, for those that were looked into
         self.gone = set()
 
     def cascade(self):
@@ -372,35 +377,65 @@ class _Look:
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
         counts there is how often any longer word begins so."""
         if tier.endswith("prefix"):
-            return self._present(self._matched(expr, ()))
-        docs = set(self.store.docs_matching(expr))
-        if not docs:
-            return []
-        rows = self._ranked(docs)
-        return self._present(chain(rows, self._matched(expr, [row.id for row in rows])))
+            return self._present(self._matched(expr, ())) if self._may_begin(tier) else []
+        scores = self._scores(None)
+        held = self._holding(tier, scores.keys())
+        if len(held) < self.limit and not self.ranking.is_complete:
+            held = ()
+        rows = self._rows({doc: scores[doc] for doc in held})
+        if held and self.ranking.is_complete:
+            return self._present(rows)
+        return self._present(chain(rows, self._rest(expr, held)))
+
+    def _rest(self, expr, held):
+        """Rows of all cards that an expression finds but those `held`: first as ranked, then as FTS5 has them."""
+        docs = self.store.docs_matching(expr)
+        docs = {doc for doc in docs if self.passing is None or doc in self.passing}
+        if docs:
+            yield from self._rows({doc: score for doc, score in self._scores(docs).items() if doc not in held})
+        if len(self.docs) < len(docs):
+            yield from self._matched(expr, list(self.docs))
+
+    def _holding(self, tier, docs):
+        """Which of `docs` hold every term whole, or any term or part of one."""
+        held = [self._docs_with(term.text, term_expr(term), docs) for term in self.terms]
+        if tier == "all":
+            return set.intersection(*held)
+        parts = {part for term in self.terms for part in term.parts}
+        return set().union(*held, *(self._docs_with(part, f'"{part}"', docs) for part in parts))
+
+    def _docs_with(self, text, expr, docs):
+        """Which of `docs` hold a text of the query, as the ranking has seen it or by asking FTS5 with `expr`."""
+        held = self.ranking.holders(text, docs)
+        return set(self.store.docs_matching(expr, list(docs))) if held is None else held
+
+    def _may_begin(self, tier):
+        """Whether the vault has words that begin with each term (with any, in the lower tier) at all."""
+        has = (self.store.has_words(term.phrases[0].split(" ")[0]) for term in self.terms)
+        return all(has) if tier == "all-prefix" else True
 
     def fill(self):
         """(row, tier, coverage) triples of the best cards of all tiers, by score; loose matches fill up below."""
         self.filled = True
         if not self.terms:
             return []
-        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
-        rows = self._ranked(None)
-        lowest = rows[-1].score if rows else float("inf")
-        loose = (row._replace(score=min(row.score, lowest)) for row in self._matched(expr, [row.id for row in rows]))
-        found = self._present(chain(rows, loose))
+        scores = self._scores(None)
+        found = self._present(chain(self._rows(scores), self._loose(min(scores.values(), default=float("inf")))))
         return self._labelled(found) if found else []
+
+    def _loose(self, lowest):
+        """Rows that only FTS5 finds, with open ends; none stands above the `lowest` of the others."""
+        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
+        for row in self._matched(expr, list(self.docs)):
+            yield row._replace(score=min(row.score, lowest))
 
     def _labelled(self, found):
         """(row, tier, coverage) of rows from any tier: which one each belongs to by the terms it holds."""
         ids, whole = [row.id for row in found], self._whole(found)
         tiers = dict.fromkeys(ids, "any-prefix")
-        for id in ids:
-            lacking = [term for term, held in zip(self.terms, whole, strict=True) if id not in held]
-            if not lacking:
-                tiers[id] = "all"
-            elif all(term.prefixable and self.store.matching_ids(term_expr(term, True), [id]) for term in lacking):
-                tiers[id] = "all-prefix"
+        lacking = {id: [t for t, held in zip(self.terms, whole, strict=True) if id not in held] for id in ids}
+        tiers.update((id, "all") for id in ids if not lacking[id])
+        tiers.update((id, "all-prefix") for id in self._begun(lacking))
         exact, loose = self._shares(ids, whole, False), None
         for id in ids:
             if tiers[id] == "any-prefix" and exact[id]:
@@ -412,18 +447,40 @@ class _Look:
             (row, tiers[row.id], shares[tiers[row.id]][row.id] if tiers[row.id] in shares else 1.0) for row in found
         ]
 
+    def _begun(self, lacking):
+        """The ids whose cards hold the beginning of every term they lack; `lacking` is id -> terms."""
+        ids = {id for id, terms in lacking.items() if terms and all(term.prefixable for term in terms)}
+        return {id for id in ids if all(self._begins(term, id) for term in lacking[id])}
+
+    def _begins(self, term, id, forms=()):
+        """Whether a card holds the beginning of a term, or one of some words whole.
+
+        Read in the card: FTS5 would merge the lists of all words that begin so (100 ms for `with*`).
+        """
+        starts = (r"[\W_]+".join(map(re.escape, unaccented(phrase).split())) for phrase in term.phrases)
+        asked = "|".join([*starts, *(re.escape(form) + r"(?![^\W_])" for form in forms)])
+        return re.search(rf"(?<![^\W_])(?:{asked})", self._text(id)) is not None
+
+    def _text(self, id):
+        """What is searched of a card whose file is there."""
+        if id not in self.texts:
+            row = self.rows[id]
+            self.texts[id] = self.indexer.searchable(row.rel_path, self.names[id])
+        return self.texts[id]
+
     def _whole(self, found):
         """For each term the ids of those rows that hold it whole."""
         ids = [row.id for row in found]
-        known = all(id in self.docs for id in ids)
-        whole = []
-        for term in self.terms:
-            docs = self.ranking.held.get(term.text) if known else None
-            if docs is None:
-                whole.append(self.store.matching_ids(term_expr(term), ids))
-            else:
-                whole.append({id for id in ids if self.docs[id] in docs})
-        return whole
+        return [self._holders(term.text, term_expr(term), ids) for term in self.terms]
+
+    def _holders(self, text, expr, ids):
+        """Which of `ids` hold a text of the query."""
+        if any(id not in self.docs for id in ids):
+            return self.store.matching_ids(expr, ids)
+        ids_of = {self.docs[id]: id for id in ids}
+        if expr.endswith('"*') and len(text) == 1 and self.ranking.holders(text, ids_of.keys()) is None:
+            return {id for id in ids if any(char in self._text(id) for char in spellings(text))}
+        return {ids_of[doc] for doc in self._docs_with(text, expr, ids_of.keys())}
 
     def _shares(self, ids, whole, prefix):
         """id -> share of the terms it holds; a compound term found in parts counts in part, and with
@@ -433,13 +490,13 @@ class _Look:
             holders = set(exact)
             if prefix and term.prefixable:
                 forms = self.ranking.forms.get(term.text, ())
-                expr = " OR ".join([term_expr(term, True), *(f'"{form}"' for form in forms)])
-                holders |= self.store.matching_ids(expr, ids)
+                holders.update(id for id in ids if id not in holders and self._begins(term, id, forms))
             self.holders.setdefault(term.text, set()).update(holders)
             for id in holders:
                 held[id] += 1
             for part in term.parts:
-                some = self.store.matching_ids('"' + part + '"' + ("*" if prefix else ""), ids)
+                expr = '"' + part + '"'
+                some = self.store.matching_ids(expr + "*", ids) if prefix else self._holders(part, expr, ids)
                 for id in some - holders:
                     held[id] += 1 / len(term.parts)
         return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
@@ -448,16 +505,37 @@ class _Look:
         """The terms that a loose hit does not hold."""
         return [term.text for term in self.terms if id not in self.holders.get(term.text, ())]
 
-    def _ranked(self, docs):
-        """Rows of the cards (of `docs`, if given) that the ranking scores, best first."""
+    def _scores(self, docs):
+        """doc -> score of the best cards (of `docs`, if given) that may answer."""
+        if docs is None:
+            if self.best is None:
+                self.best = self._passing_scores()
+            return self.best
         if self.passing is not None:
-            docs = self.passing if docs is None else docs & self.passing
-        scores = self.ranking.scores(self.query, docs)
-        rows = []
-        for doc, row in self.store.found(list(scores)).items():
-            self.docs[row.id] = doc
-            rows.append(row._replace(score=scores[doc]))
-        return sorted(rows, key=lambda row: (-row.score, row.rel_path))
+            docs = {doc for doc in docs if doc in self.passing}
+        return self.ranking.scores(self.query, docs)
+
+    def _passing_scores(self):
+        scores = self.ranking.scores(self.query)
+        if self.passing is None:
+            return scores
+        kept = {doc: score for doc, score in scores.items() if doc in self.passing}
+        if len(kept) < self.limit and len(scores) >= CANDIDATES:  # few of the best cards pass
+            return self.ranking.scores(self.query, self.store.docs_of(*self.filters))
+        return kept
+
+    def _rows(self, scores):
+        """Rows of doc -> score, best first; those of equal score by path. Asked for as they are reached."""
+        docs = sorted(scores, key=lambda doc: -scores[doc])
+        while docs:
+            end = min(len(docs), 2 * self.limit)
+            while end < len(docs) and scores[docs[end]] == scores[docs[end - 1]]:
+                end += 1
+            found = self.store.found(docs[:end])
+            for doc, row in sorted(found.items(), key=lambda item: (-scores[item[0]], item[1].rel_path)):
+                self.docs[row.id] = doc
+                yield row._replace(score=scores[doc])
+            docs = docs[end:]
 
     def _matched(self, expr, known):
         """Rows that FTS5 finds and ranks, beyond those with `known` ids; asked for when they are reached."""
@@ -471,13 +549,15 @@ class _Look:
 
     def _present(self, rows):
         """The first rows whose files are still there."""
-        there = []
-        for row in rows:
-            name = self.store.real_names([row.id])[row.id]
-            if not self.indexer.is_there(name):
-                self.gone.add(row.id)
-                continue
-            there.append(row)
+        there, rows = [], iter(rows)
+        while some := list(islice(rows, self.limit - len(there))):
+            self.names.update(self.store.real_names([row.id for row in some]))
+            for row in some:
+                if self.indexer.is_there(self.names[row.id]):
+                    there.append(row)
+                    self.rows[row.id] = row
+                else:
+                    self.gone.add(row.id)
             if len(there) == self.limit:
                 break
         return there
@@ -500,8 +580,10 @@ class _AllBut:
     def __contains__(self, doc):
         return doc not in self._docs
 
-    def __rand__(self, docs):
-        return docs - self._docs
+
+def _telling(terms):
+    """The terms without stop words, if there are others: what a snippet shows."""
+    return [term for term in terms if term.text not in STOP_WORDS] or terms
 
 
 def _limits_of(at, scope, scope_only, ranges):

@@ -65,15 +65,34 @@ def mark(text, terms, before="**", after="**"):
 
 def _places(text, terms):
     """Where in `text` the terms stand, as offsets into `text` itself."""
-    places = _search(text, [_pattern(term) for term in terms])
-    if not places:  # `ecsprod` finds a card by the hidden form of its `ecs-prod`
-        places = _search(text, [_joint_pattern(term) for term in terms])
-    return places
+    folded = text.casefold()
+    if len(folded) == len(text) and not re.search(_ACCENTS, text):  # most text is found without folding it
+        places = _search(text, folded, _patterns(terms, folded))
+        if places or text.isascii() and "\0" not in text:
+            return places or _search(text, folded, _joint_patterns(terms))
+    folded = _folded(text)
+    places = _search(text, folded, _patterns(terms, folded))
+    return places or _search(text, folded, _joint_patterns(terms))
 
 
-def _search(text, patterns):
-    if text.isascii():  # each character keeps its place
-        return _places_in(text, normalize(text), patterns, range(len(text)), range(1, len(text) + 1))
+def _patterns(terms, folded):
+    """The patterns of those terms that have a first word in a folded text; most terms of a question have not."""
+    return [_pattern(term) for term in terms if any(start in folded for start in _starts(term))]
+
+
+def _joint_patterns(terms):
+    """The patterns by which `ecsprod` finds a card by the hidden form of its `ecs-prod`."""
+    return [_joint_pattern(term) for term in terms if term.text.isascii() and len(term.text) > 2]
+
+
+def _search(text, folded, patterns):
+    """The places of patterns in a text, given as it is and folded."""
+    if not patterns:
+        return []
+    if len(folded) == len(text):  # each character keeps its place
+        return _places_in(text, folded, patterns, range(len(text)), range(1, len(text) + 1))
+    if not any(pattern.search(folded) for pattern in patterns):
+        return []
     places = []
     for start, piece in _pieces(text):
         folded = _folded(piece)
@@ -161,6 +180,13 @@ def _joins_left(char):
     return not first or unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
 
 
+@lru_cache(maxsize=256)
+def _starts(term):
+    """The first word of each form of a term, folded."""
+    return tuple(_folded(phrase).split(" ", 1)[0] for phrase in (*term.phrases, *term.parts))
+
+
+@lru_cache(maxsize=256)
 def _pattern(term):
     """What a term looks like in folded text: its words with any joint between them; the end may go
     on, as a prefix does."""
@@ -169,10 +195,9 @@ def _pattern(term):
     )
 
 
+@lru_cache(maxsize=256)
 def _joint_pattern(term):
     """A term that may be spelt with joints inside."""
-    if not term.text.isascii():
-        return _pattern(term)
     return re.compile(r"[_\-]?".join(map(re.escape, term.text)))
 
 

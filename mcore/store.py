@@ -9,9 +9,10 @@ import sqlite3
 from collections import defaultdict, namedtuple
 from contextlib import closing, contextmanager
 
-from mcore import schema
+from mcore import schema, termlists
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
+from mcore.postings import DamagedList
 from mcore.scope import GLOBAL
 from mcore.tokenize import columns
 from mcore.validity import FORGOTTEN
@@ -21,8 +22,10 @@ BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (c
 # In bulk loads. CPU at 100,000 cards: 87 s by default, 26 s with 16 MB, 22 s with 64 MB and no merging before
 # the end (3 s more); 128 MB gains nothing.
 FTS_HASH_BYTES = 64 << 20
+CACHE_KB = 16_000  # pages kept in memory; of SQLite's 2 MB a question at 100,000 cards missed a third
 _LAST_CHAR = "\U0010ffff"
-BATCH = 500  # below SQLite's limit of 999 variables in old builds
+LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
+BATCH = termlists.BATCH
 
 NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)  # of a card whose frontmatter says nothing of its life
 Row = namedtuple(
@@ -93,7 +96,9 @@ class Store:
         self.connection = connection
         self.path = path
         self.frozen = frozen
-        self._has_vocabulary = False
+        self._has_vocabulary = self._is_loading = False
+        self._measures = (None, None)
+        self._long_lists = {}  # term -> its unpacked list; emptied when the index changes
 
     def close(self):
         self.connection.close()
@@ -146,10 +151,7 @@ class Store:
 
     def _in_batches(self, sql, values, more=()):
         """Rows of a statement with `{}` for a list of values, asked in batches; `more` values follow the list."""
-        values = list(values)
-        for at in range(0, len(values), BATCH):
-            part = values[at : at + BATCH]
-            yield from self.connection.execute(sql.format(", ".join("?" * len(part))), [*part, *more])
+        return termlists.in_batches(self.connection, sql, values, more)
 
     # ---- what the index knows of the files -------------------------------------------------------
 
@@ -234,9 +236,22 @@ class Store:
         """Adds cards. The one place where the full-text index grows."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
         rows = list(enumerate(rows, last + 1))
-        self.connection.executemany(_INSERT_TEXT, [(doc, *row.columns) for doc, row in rows])
+        cut = [(doc, *row.columns) for doc, row in rows]
+        self.connection.executemany(_INSERT_TEXT, cut)
         self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
         self._unsettle(row.rel_path for _, row in rows)
+        if not self._is_loading:
+            termlists.add(self.connection, cut)
+
+    def lists_due(self):
+        """Whether enough cards were added one by one that the lists of frequent terms are made anew."""
+        with guarded(self.path):
+            return termlists.due(self.connection)
+
+    def make_lists(self):
+        """Makes the lists of frequent terms from the full text as it is."""
+        with guarded(self.path):
+            termlists.make(self.connection)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -306,16 +321,17 @@ class Store:
         )
         return [term for (term,) in rows]
 
+    def has_words(self, start):
+        """Whether any indexed token begins with `start`."""
+        self._open_vocabulary()
+        sql = "SELECT 1 FROM temp.places WHERE term >= ? AND term < ? LIMIT 1"
+        return bool(self.query(sql, (start, start + _LAST_CHAR)))
+
     def _open_vocabulary(self):
-        """Makes FTS5's views of its tokens: `words` a row per token, `places` one per occurrence."""
-        if self._has_vocabulary:
-            return
-        with guarded(self.path):
-            for name, detail in (("words", "row"), ("places", "instance")):
-                self.connection.execute(
-                    f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{name} USING fts5vocab(main, cards_fts, {detail})"
-                )
-        self._has_vocabulary = True
+        if not self._has_vocabulary:
+            with guarded(self.path):
+                termlists.open_views(self.connection)
+            self._has_vocabulary = True
 
     # ---- whether an empty answer can be trusted --------------------------------------------------
 
@@ -343,35 +359,70 @@ class Store:
 
     def rows_in_index(self):
         """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        return self._fts_totals()[0]
-
-    def frequencies(self, tokens):
-        """token -> number of rows that hold it, for the tokens that are there."""
-        self._open_vocabulary()
         with guarded(self.path):
-            return dict(self._in_batches("SELECT term, doc FROM temp.words WHERE term IN ({})", tokens))
+            return termlists.totals(self.connection)[0]
 
-    def vocabulary_sizes(self, start, limit):
-        """(token, number of rows that hold it) for at most `limit` tokens that begin with `start`."""
-        self._open_vocabulary()
-        return self.query(
-            "SELECT term, doc FROM temp.words WHERE term >= ? AND term < ? LIMIT ?", (start, start + _LAST_CHAR, limit)
-        )
+    def measures(self):
+        """(rows of cards_fts with the dead ones, mean tokens of a row, a length code for every row)."""
+        changes = self.connection.total_changes
+        state = (self.query("PRAGMA data_version")[0][0], changes)
+        if self._measures[0] != state:
+            self._long_lists = {}
+            with guarded(self.path):
+                rows = termlists.row_count(self.connection)
+                found = rows, termlists.mean_length(self.connection), termlists.length_codes(self.connection)
+            self._measures = (state, found)
+        return self._measures[1]
 
-    def occurrences(self, tokens):
-        """(doc, column) of every occurrence of the tokens."""
-        self._open_vocabulary()
+    def list_sizes(self, terms):
+        """term -> number of rows that hold it, for the terms with a list of their own."""
         with guarded(self.path):
-            marks = ", ".join("?" * len(tokens))
-            sql = f"SELECT doc, col FROM temp.places WHERE term IN ({marks})"
-            return self.connection.execute(sql, tokens).fetchall()
+            return termlists.sizes(self.connection, terms)
 
-    def docs_matching(self, expr, among=None):
+    def read_list(self, term):
+        """(the list of a term as `postings.unpack` gives it, [(doc, count)] of the rows since it was made).
+
+        Long lists are kept: the same few hundred terms come again in query after query.
+        """
+        with guarded(self.path):
+            unpacked = self._long_lists.get(term)
+            if unpacked is None:
+                unpacked = termlists.read(self.connection, term)
+                if isinstance(unpacked, bytes):
+                    self._keep(term, unpacked)
+            return unpacked, termlists.since(self.connection, term)
+
+    def _keep(self, term, unpacked):
+        """Keeps a long list in memory, the oldest others only as far as there is room."""
+        kept = self._long_lists
+        while kept and (len(kept) + 1) * len(unpacked) > LONG_LISTS_BYTES:
+            del kept[next(iter(kept))]
+        if len(unpacked) <= LONG_LISTS_BYTES:
+            kept[term] = unpacked
+
+    def counted(self, terms):
+        """term -> {doc: weighted count} for terms without a list."""
+        with guarded(self.path):
+            return termlists.counted(self.connection, terms)
+
+    def counted_start(self, char):
+        """{doc: weighted count} of the tokens that begin with a character."""
+        with guarded(self.path):
+            return termlists.counted_start(self.connection, char)
+
+    def words_of_stems(self, stems):
+        """stem -> the words of the index with that stem, other than the stem itself."""
+        with guarded(self.path):
+            return termlists.words_of(self.connection, stems)
+
+    def docs_matching(self, expr, among=None, limit=None):
         """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
         sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
         if among is not None:
             sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
             values += among
+        if limit is not None:
+            sql, values = sql + " LIMIT ?", [*values, limit]
         return [doc for (doc,) in self.query(sql, values)]
 
     def first_docs(self, expr, limit):
@@ -499,17 +550,8 @@ class Store:
         """(doc -> tokens, mean tokens of a row), from FTS5's own records."""
         with guarded(self.path):
             sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
-            lengths = {doc: sum(_varints(size)) for doc, size in sizes}
-        rows, *tokens = self._fts_totals()
-        return lengths, max(1.0, sum(tokens) / max(1, rows))
-
-    def _fts_totals(self):
-        """The number of rows in cards_fts, then of tokens in each column: FTS5 keeps them under id 1."""
-        with guarded(self.path):
-            row = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 1").fetchone()
-            if row is None:
-                raise sqlite3.DatabaseError("malformed cards_fts_data")
-            return _varints(row[0]) or [0]
+            lengths = {doc: sum(termlists.varints(size)) for doc, size in sizes}
+            return lengths, termlists.mean_length(self.connection)
 
     def found(self, docs, limits=None):
         """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
@@ -634,6 +676,7 @@ class Store:
     def bulk_mode(self):
         """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
         writes, without merging meanwhile."""
+        self._is_loading = True
         with guarded(self.path):
             self.connection.execute("PRAGMA journal_mode = OFF")
             self.connection.execute("PRAGMA synchronous = OFF")
@@ -641,7 +684,8 @@ class Store:
             self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
 
     def end_bulk_mode(self):
-        """Merges what was loaded, and puts the settings that travel with the tables back to their defaults.
+        """Merges what was loaded, puts the settings that travel with the tables back to their defaults, and makes
+        the lists of frequent terms.
 
         One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
         after, in one go of several seconds (FTS5's crisis merge).
@@ -653,6 +697,9 @@ class Store:
             if structure:
                 raised = (_on_its_level(structure[0]),)
                 self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
+        with self.writing():
+            self.make_lists()
+        self._is_loading = False
 
     def _set_fts(self, **settings):
         for setting in settings.items():
@@ -694,7 +741,7 @@ class Store:
         for table in schema.TABLES[:-1]:
             self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
         _create_derived(self.connection)
-        for table in ("cards", "unreadable", "folders", "meta"):
+        for table in schema.PLAIN:
             self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
         for part in ("data", "idx", "docsize", "config"):
             self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
@@ -711,17 +758,6 @@ def holds(columns, expr):
         return bool(connection.execute("SELECT 1 FROM cards_fts WHERE cards_fts MATCH ?", (expr,)).fetchone())
 
 
-def _varints(block):
-    """The numbers of a record in SQLite's variable-length form (seven bits a byte, high bit: more)."""
-    numbers, number = [], 0
-    for byte in block:
-        number = number << 7 | byte & 0x7F
-        if byte < 0x80:
-            numbers.append(number)
-            number = 0
-    return numbers
-
-
 def _on_its_level(structure):
     """FTS5's structure record with its only segment on the level that fits its size; any other as it is.
 
@@ -731,7 +767,7 @@ def _on_its_level(structure):
     segments into one. Record: a cookie of 4 bytes, then numbers of levels, segments and writes, then for
     each level the segments being merged and all segments, and for each of these its id, first and last page.
     """
-    numbers = _varints(structure[4:])
+    numbers = termlists.varints(structure[4:])
     levels, is_one = numbers[0], numbers[1:2] == [1]
     if not is_one or len(numbers) != 6 + 2 * levels or numbers[3 : 3 + 2 * levels] != [0] * (2 * levels - 1) + [1]:
         return structure
@@ -959,6 +995,7 @@ def _set_up(connection, path):
         except sqlite3.OperationalError:
             pass
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
 
 
 def _check_form(connection, path, version):
@@ -1093,6 +1130,8 @@ def guarded(path):
         yield
     except UnicodeDecodeError as error:  # text in the file, or SQLite's message that quotes it
         raise StoreDamaged(f"cannot use the index {path}", "it is damaged (text that is not UTF-8)", REBUILD) from error
+    except DamagedList as error:
+        raise StoreDamaged(f"cannot use the index {path}", f"it is damaged ({error})", REBUILD) from error
     except sqlite3.Error as error:
         translated = _translated(error, path)
         if translated is None:  # a fault of ours in a statement, not of the file
@@ -1106,6 +1145,7 @@ _DAMAGE = (
     "not a database",
     "corrupt",
     "no such table",
+    "no such fts5 table",
     "no such column",
     "has no column",
     "could not decode",

@@ -11,7 +11,8 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.store import Row, Store, Taken, _on_its_level, _varints, is_sane_id, looking, open_store, salvage
+from mcore.store import Row, Store, Taken, _on_its_level, is_sane_id, looking, open_store, salvage
+from mcore.termlists import varints
 from mcore.tokenize import columns
 
 POSIX = os.name == "posix"
@@ -361,7 +362,7 @@ def test_captures_after_a_build_leave_its_segment_alone_and_the_index_whole(path
 
 def segments(store):
     """level -> number of segments, as FTS5's structure record says, for the levels that have any."""
-    _, _, _, *rest = _varints(store.query("SELECT block FROM cards_fts_data WHERE id = 10")[0][0][4:])
+    _, _, _, *rest = varints(store.query("SELECT block FROM cards_fts_data WHERE id = 10")[0][0][4:])
     found, level = {}, 0
     while rest:
         count = rest[1]

@@ -1,0 +1,250 @@
+"""The lists of frequent terms inside the index: made from FTS5, added to, read. SQL of the store.
+
+Every function works on the store's connection, inside its transactions. A term that has a list has every
+card up to `lengths.last` on it and those added since in `recent`; any other term is asked of FTS5.
+Counts are weighted: the first occurrence in the title counts as four, in the labels as two.
+"""
+
+import json
+import re
+from collections import Counter
+
+from mcore import postings
+from mcore.schema import CARDS_FTS
+
+FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
+FEW_ROWS, MANY_ROWS = 64, 512  # a term gets a list from here on in a small index, and in a large one
+ROWS_SHARE = 32  # between the two: one row in so many
+SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
+MOST_ROWS = 1 << 27  # a larger row number is damage
+DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: then lists are made anew
+
+_LAST_CHAR = "\U0010ffff"
+_FIRST_UNSPACED = "\u2e80"
+_STEMMED = re.compile(r"[a-z]{3,24}")
+_WEIGHT = "CASE col WHEN 'title' THEN 4 WHEN 'labels' THEN 2 ELSE 1 END"
+_COUNT = "count(*) + 3 * max(col = 'title') + max(col = 'labels')"
+_VIEWS = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab(main, cards_fts, row)",
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab(main, cards_fts, instance)",
+)
+
+
+def open_views(connection):
+    """Makes FTS5's views of its tokens: `words` a row per token, `places` one per occurrence."""
+    for statement in _VIEWS:
+        connection.execute(statement)
+
+
+# ---- making --------------------------------------------------------------------------------------
+
+
+def make(connection):
+    """Makes the lists, the lengths of cards and the stems anew from what FTS5 holds."""
+    open_views(connection)
+    for table in ("lists", "recent", "lengths", "stems"):
+        connection.execute(f"DELETE FROM {table}")
+    codes = length_codes(connection)
+    last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
+    connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
+    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
+    listed, characters, words = [], Counter(), []
+    for term, size in connection.execute("SELECT term, doc FROM temp.words WHERE term > ''"):
+        if size >= least:
+            listed.append(term)
+        if term >= _FIRST_UNSPACED:
+            characters[term[0]] += size
+        elif size > 1 or rows <= SINGLES_UP_TO:
+            words.append(term)
+    add_stems(connection, words)
+    for term in listed:
+        _store(connection, term, _counted(connection, term), last)
+    for char, size in characters.items() if rows <= SINGLES_UP_TO else ():
+        if size >= least:
+            _store(connection, char + "*", _counted_start(connection, char), last)
+
+
+def _counted(connection, term):
+    """doc -> weighted count of a token. One long text of numbers is three times cheaper than rows."""
+    text = connection.execute("SELECT group_concat(doc) FROM temp.places WHERE term = ?", (term,)).fetchone()[0]
+    counts = Counter(json.loads(f"[{text or ''}]"))
+    for field in ("title", "labels"):
+        extra = FIELD_WEIGHTS[field] - 1
+        found = connection.execute("SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", (f'{field} : "{term}"',))
+        for (doc,) in found:
+            counts[doc] += extra
+    return counts
+
+
+def _counted_start(connection, char):
+    """doc -> weighted count of a character: of the tokens that begin with it."""
+    return _weighed(
+        connection.execute(
+            f"SELECT group_concat(doc * 8 + {_WEIGHT}) FROM temp.places WHERE term >= ? AND term < ?",
+            (char, char + _LAST_CHAR),
+        ).fetchone()[0]
+    )
+
+
+def _weighed(text):
+    """doc -> weighted count, of a number doc x 8 + field weight for each occurrence in a text."""
+    counts = {}
+    get = counts.get
+    for number, times in Counter(json.loads(f"[{text or ''}]")).items():
+        doc = number >> 3
+        counts[doc] = get(doc, 0) + times + (number & 7) - 1
+    return counts
+
+
+def _store(connection, term, counts, last):
+    docs = sorted(counts)
+    if docs:
+        blob = postings.pack(docs, map(counts.__getitem__, docs), last)
+        connection.execute("INSERT INTO lists VALUES (?, ?, ?)", (term, len(docs), blob))
+
+
+def add_stems(connection, words):
+    """Notes the stems of those words that are not their own."""
+    from mcore.stem import stem
+
+    stems = ((stem(word), word) for word in words if _STEMMED.fullmatch(word))
+    connection.executemany(
+        "INSERT OR IGNORE INTO stems VALUES (?, ?)", [(root, word) for root, word in stems if root != word]
+    )
+
+
+# ---- adding --------------------------------------------------------------------------------------
+
+
+def add(connection, cut):
+    """Notes rows just added to cards_fts: (doc, title, labels, body, names) as they were stored there.
+
+    A second, passing FTS5 table cuts them into the same tokens.
+    """
+    if connection.execute("SELECT 1 FROM lists LIMIT 1").fetchone():
+        for name in ("fresh_places", "fresh"):  # what a transaction that failed left of them is no use
+            connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+        connection.execute(CARDS_FTS.replace("cards_fts", "temp.fresh", 1))
+        connection.execute("CREATE VIRTUAL TABLE temp.fresh_places USING fts5vocab(temp, fresh, instance)")
+        connection.executemany("INSERT INTO temp.fresh (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut)
+        for term in ("term", "substr(term, 1, 1) || '*'"):
+            connection.execute(
+                f"INSERT OR REPLACE INTO recent SELECT {term} AS listed, doc, {_COUNT} FROM temp.fresh_places "
+                "WHERE listed IN (SELECT term FROM lists) GROUP BY listed, doc"
+            )
+    words = set()
+    for _, *columns in cut:
+        words.update(*map(_STEMMED.findall, columns))
+    add_stems(connection, words)
+
+
+def due(connection):
+    """Whether so many rows were added since the lists were made that asking FTS5 for them takes long."""
+    total = connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
+    since = total - last_row(connection)
+    return since > max(DUE_ROWS, total // DUE_SHARE)
+
+
+def last_row(connection):
+    """The last row of cards_fts that the lists know of; 0 without lists."""
+    return connection.execute("SELECT coalesce(max(last), 0) FROM lengths").fetchone()[0]
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def sizes(connection, terms):
+    """term -> number of rows that hold it, for the terms with a list."""
+    found = dict(in_batches(connection, "SELECT term, size FROM lists WHERE term IN ({})", terms))
+    if found:
+        sql = "SELECT term, count(*) FROM recent WHERE term IN ({}) GROUP BY term"
+        for term, size in in_batches(connection, sql, list(found)):
+            found[term] += size
+    return found
+
+
+def read(connection, term):
+    """The unpacked list of a term. Raises DamagedList."""
+    return postings.unpack(connection.execute("SELECT docs FROM lists WHERE term = ?", (term,)).fetchone()[0])
+
+
+def since(connection, term):
+    """(doc, count) of the rows added since the lists were made."""
+    return connection.execute("SELECT doc, count FROM recent WHERE term = ?", (term,)).fetchall()
+
+
+def counted(connection, terms):
+    """term -> {doc: weighted count} for terms without a list, those that the index holds."""
+    open_views(connection)
+    sql = f"SELECT term, group_concat(doc * 8 + {_WEIGHT}) FROM temp.places WHERE term IN ({{}}) GROUP BY term"
+    return {term: _weighed(text) for term, text in in_batches(connection, sql, terms)}
+
+
+def counted_start(connection, char):
+    """{doc: weighted count} of the tokens that begin with a character."""
+    open_views(connection)
+    return _counted_start(connection, char)
+
+
+def words_of(connection, stems):
+    """stem -> the tokens with it other than itself."""
+    found = {}
+    for stem, word in in_batches(connection, "SELECT stem, word FROM stems WHERE stem IN ({})", stems):
+        found.setdefault(stem, []).append(word)
+    return found
+
+
+def length_codes(connection):
+    """A code for the length of every row from 0 on, those since the lists were made among them."""
+    last, codes = connection.execute("SELECT last, codes FROM lengths").fetchone() or (0, b"\0")
+    codes = bytearray(codes)
+    for doc, size in connection.execute("SELECT id, sz FROM cards_fts_docsize WHERE id > ? ORDER BY id", (last,)):
+        if doc > MOST_ROWS:
+            raise postings.DamagedList(f"there is a row {doc} in the full text")
+        codes.extend(bytes(max(0, doc + 1 - len(codes))))
+        codes[doc] = postings.length_code(sum(varints(size)))
+    return bytes(codes)
+
+
+def row_count(connection):
+    """How many rows cards_fts has, dead ones among them. Raises DamagedList when some are missing."""
+    rows = connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
+    if rows < last_row(connection):
+        raise postings.DamagedList("rows are missing from the full text")
+    return rows
+
+
+def mean_length(connection):
+    """The tokens of a row on average."""
+    rows, *tokens = totals(connection)
+    return max(1.0, sum(tokens) / max(1, rows))
+
+
+def totals(connection):
+    """The number of rows, then of tokens in each column: FTS5 keeps them under id 1 of its data table."""
+    record = connection.execute("SELECT block FROM cards_fts_data WHERE id = 1").fetchone()
+    if record is None:
+        raise postings.DamagedList("the full text has no totals")
+    return varints(record[0]) or [0]
+
+
+BATCH = 500  # below SQLite's limit of 999 variables in old builds
+
+
+def in_batches(connection, sql, values, more=()):
+    """Rows of a statement with `{}` for a list of values, asked in batches; `more` values follow the list."""
+    values = list(values)
+    for at in range(0, len(values), BATCH):
+        part = values[at : at + BATCH]
+        yield from connection.execute(sql.format(", ".join("?" * len(part))), [*part, *more])
+
+
+def varints(block):
+    """The numbers of a record in SQLite's variable-length form (seven bits a byte, high bit: more)."""
+    numbers, number = [], 0
+    for byte in block:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers

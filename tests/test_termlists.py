@@ -1,0 +1,140 @@
+"""mcore.termlists: lists say what FTS5 says, also after cards came, went and changed."""
+
+import random
+import sqlite3
+from collections import Counter
+from contextlib import closing
+
+import pytest
+from test_store import row
+
+from mcore import termlists
+from mcore.errors import StoreDamaged
+from mcore.postings import each
+from mcore.stem import stem
+from mcore.store import open_store
+
+WORDS = (
+    "nginx root redis cache 数据库 备份 缓存 淘汰 deploy deployed deploying café ünïcode ecs-prod getUserName a the"
+).split()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "memory.db")
+
+
+def cards(n, seed=1):
+    rng = random.Random(seed)
+    for number in range(n):
+        title, body = (" ".join(rng.choices(WORDS, k=k)) for k in (2, rng.randint(3, 30)))
+        yield row(f"{seed}-{number}.md", body, title=title, labels=rng.choice(WORDS))
+
+
+def built(path, rows):
+    store = open_store(path)
+    store.bulk_mode()
+    with store.writing():
+        store.insert(list(rows))
+    store.end_bulk_mode()
+    return store
+
+
+def places(store, term):
+    """doc -> weighted count, asked of FTS5 occurrence by occurrence."""
+    counts, fields = Counter(), set()
+    sql = "SELECT doc, col FROM temp.places WHERE " + ("term >= ? AND term < ?" if term[-1] == "*" else "term = ?")
+    values = (term[0], term[0] + "\U0010ffff") if term[-1] == "*" else (term,)
+    for doc, column in store.query(sql, values):
+        counts[doc] += 1
+        fields.add((doc, column))
+    for doc, column in fields:
+        counts[doc] += termlists.FIELD_WEIGHTS[column] - 1
+    return dict(counts)
+
+
+def listed(store, term):
+    unpacked, since = store.read_list(term)
+    return {doc: count for doc, count in [*each(unpacked), *since] if count}
+
+
+def terms_with_lists(store):
+    return [term for (term,) in store.query("SELECT term FROM lists")]
+
+
+def test_every_list_says_what_fts5_says(path):
+    with closing(built(path, cards(300))) as store:
+        terms = terms_with_lists(store)
+        assert {"nginx", "cafe", "unicode", "据库", "数*", "ecsprod", "name"} <= set(terms)
+        for term in terms:
+            assert listed(store, term) == places(store, term), term
+
+
+def test_rows_added_later_are_counted_in_and_a_new_build_says_the_same(path, tmp_path):
+    first, then = list(cards(300)), list(cards(40, seed=2))
+    with closing(built(path, first)) as store, closing(built(str(tmp_path / "whole.db"), [*first, *then])) as whole:
+        with store.writing():
+            for one in then:
+                store.insert([one])
+        for term in terms_with_lists(store):
+            assert listed(store, term) == places(store, term) == listed(whole, term), term
+        assert store.list_sizes(["nginx", "none"]) == whole.list_sizes(["nginx", "none"])
+        assert store.measures() == whole.measures()
+
+
+def test_terms_without_a_list_are_asked_of_fts5(path):
+    with closing(built(path, cards(20))) as store:
+        assert terms_with_lists(store) == [] and store.list_sizes(["nginx"]) == {}
+        assert store.counted(["nginx", "备份", "none"]) == {term: places(store, term) for term in ("nginx", "备份")}
+        assert store.counted_start("数") == places(store, "数*")
+
+
+def test_stems_name_the_words_of_the_index_added_ones_too(path):
+    with closing(built(path, cards(30))) as store:
+        with store.writing():
+            store.insert([row("new.md", "deploys and deployment; Deployer")])
+        assert {"deployed", "deploying", "deploys"} <= set(store.words_of_stems([stem("deploy")])[stem("deploy")])
+        assert store.words_of_stems(["zebra"]) == {}
+
+
+def test_lists_are_due_after_many_single_additions(path, monkeypatch):
+    monkeypatch.setattr(termlists, "DUE_ROWS", 50)
+    with closing(built(path, cards(100))) as store:
+        with store.writing():
+            store.insert(list(cards(50, seed=2)))
+        assert not store.lists_due()
+        with store.writing():
+            store.insert(list(cards(1, seed=3)))
+        assert store.lists_due()
+        with store.writing():
+            store.make_lists()
+        assert not store.lists_due() and store.query("SELECT count(*) FROM recent") == [(0,)]
+        assert listed(store, "nginx") == places(store, "nginx")
+
+
+def test_a_transaction_that_fails_leaves_no_trace_in_the_lists(path):
+    with closing(built(path, cards(300))) as store:
+        with pytest.raises(KeyboardInterrupt), store.writing():
+            store.insert([row("new.md", "nginx")])
+            raise KeyboardInterrupt
+        assert listed(store, "nginx") == places(store, "nginx")
+        with store.writing():
+            store.insert([row("new.md", "nginx")])
+        assert listed(store, "nginx") == places(store, "nginx")
+
+
+@pytest.mark.parametrize("damage", [
+    "UPDATE lists SET docs = x'00'", "UPDATE lists SET docs = substr(docs, 1, 20)", "DELETE FROM cards_fts_docsize",
+    "DELETE FROM cards_fts_data WHERE id = 1", "UPDATE lengths SET codes = x'00'",
+    "INSERT INTO cards_fts_docsize VALUES (1 << 60, x'00')",
+])  # fmt: skip
+def test_damage_is_an_error_that_names_the_cure(path, damage):
+    from mcore.ranking import Ranking
+
+    built(path, cards(300)).close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(damage)
+        other.commit()
+    with closing(open_store(path)) as store, pytest.raises(StoreDamaged, match="cannot use the index"):
+        with store.reading():
+            Ranking(store).scores("nginx 备份 cache")
