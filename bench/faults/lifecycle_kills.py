@@ -97,11 +97,11 @@ class Cards:
         return [read(os.path.join(folder, name)) for name in os.listdir(folder)] if os.path.isdir(folder) else []
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     lost = 0
     with tempfile.TemporaryDirectory() as home:
         cards = Cards(home, random.Random(options.seed))
