@@ -2,7 +2,7 @@
 
 Pinned cards first, then those in force by how well they answer (without a question: the last changed
 first, the project's own before global ones). A card goes in whole or not at all; what was left out is
-said, and why. The same vault and the same call give the same text, whatever the hour.
+said, and why. The same vault and the same call give the same text.
 """
 
 import time
@@ -31,7 +31,8 @@ LeftOut = namedtuple("LeftOut", "path title reason chars")
 
 
 def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto", sync=True):
-    """The Context for a question, or of a scope. `view` is full, compact or auto (compact without a question).
+    """The Context for a question, or of a scope. `view` is full, compact or auto (compact without a
+    question, but for pinned cards).
 
     Raises UsageError for a budget under MIN_CHARS or what is no scope.
     """
@@ -45,19 +46,28 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
     pinned = store.chosen(limits, kind, PINNED, pinned=True)
     if query:
         found = searcher.search(query, 20, kind, None, False, "auto", scope)
-        rest, warnings = found.hits, list(found.warnings)
+        rest = found.hits
+        warnings = [*found.warnings, *(_hidden_note(name, count) for name, count in found.hidden.items())]
+        if not rest:
+            warnings.append(warning("no-hit", "no card answers the query", "try names, identifiers, another scope"))
     else:
         rest = _latest(store, limits, kind)
     rows = {row.id: row for row in [*pinned, *rest]}
+    pins = {row.id for row in pinned}
+    whole = pins if view == "auto" else ()
     view = view if view != "auto" else "full" if query else "compact"
     terms = split_query(query)[0] if query else ()
-    shown = _shown(app, list(rows.values())[:MAX_CARDS], limits, view, terms)
+    shown = _shown(app, list(rows.values())[:MAX_CARDS], limits, view, terms, whole)
     text, used, left = _filled(shown, max_chars)
-    pins = {row.id for row in pinned}
     cards = [Used(s.id, s.path, s.title, s.id in pins, s.revision, len(s.text)) for s in shown if s.path in used]
     if freshness.stale:
         warnings.append(warning("stale", f"{freshness.stale} changed files are not looked at yet", "run: memory index"))
     return Context(query, list(limits.scopes or ()), view, text, cards, left, max_chars, freshness, warnings)
+
+
+def _hidden_note(name, count):
+    hint = "give a scope, or all" if name == "scope" else "search with as_of any shows them"
+    return warning("hidden", f"{count} more cards answer and are left aside for their {name}", hint)
 
 
 def _latest(store, limits, kind):
@@ -72,8 +82,9 @@ def _latest(store, limits, kind):
 _Shown = namedtuple("_Shown", "id path title revision text")
 
 
-def _shown(app, rows, limits, view, terms):
-    """Each card as the context would hold it; those that cannot be read are passed over."""
+def _shown(app, rows, limits, view, terms, whole):
+    """Each card as the context would hold it, those with an id in `whole` in full; what cannot be read is
+    passed over."""
     ids = [row.id for row in rows]
     lives, names = app.store.lives(ids, limits.ranges), app.store.real_names(ids)
     shown = []
@@ -86,17 +97,21 @@ def _shown(app, rows, limits, view, terms):
         except CardError:
             continue
         life = lives[row.id]
-        body = card.body.strip() if view == "full" else compact(card.body, terms)
-        text = f"## {in_line(card.title)}\n{in_line(_qualifiers(path, card, life))}\n\n{body}"
+        full = view == "full" or row.id in whole
+        body = card.body.strip() if full else compact(card.body, terms)
+        marks = _qualifiers(path, card, life, getattr(row, "missing", ()))
+        text = f"## {in_line(card.title)}\n{in_line(marks)}\n\n{body}"
         shown.append(_Shown(row.id, path, card.title, life.content_hash[:8].hex(), text))
     return shown
 
 
-def _qualifiers(path, card, life):
+def _qualifiers(path, card, life, missing):
     """The line under a title: where the card is, and everything that says how far it can be relied on."""
     parts = [path, card.kind]
     if life.scope != scopes.GLOBAL:
         parts.append(life.scope)
+    if missing:
+        parts.append(f"LOOSE MATCH, without {', '.join(missing)}")
     if life.confidence:
         parts.append(f"confidence {life.confidence}")
     status = lookup(card.fields, "status")

@@ -52,6 +52,7 @@ def keep(root, name, data, now):
     if known and known[0].revision == revision:
         return known[0]
     folder = vault.ensure_folder(root, folder_of(name))
+    vault.clear_stale_temps(folder, now)
     number = known[0].number + 1 if known else 1
     while True:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))

@@ -241,7 +241,7 @@ def changed_fields(one, other):
 
 
 def _unwritable(rel_path, error):
-    hint = "free space or fix permissions, then try again; the card is as it was"
+    hint = "free space or fix permissions, then try again; the card is whole, its former or its new self"
     return SetupError(f"cannot write {rel_path}", error.strerror or str(error), hint)
 
 

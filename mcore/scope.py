@@ -4,17 +4,18 @@ Spellings of one name are one scope: case, width, spaces and `_` do not matter. 
 frontmatter `scope`, else that of the folder it lies in (config.json `scopes`), else global.
 """
 
-import re
 import unicodedata
+
+from mcore.frontmatter.pattern import Pattern
 
 GLOBAL = "global"
 ALL = "all"  # asked for by name, every scope is searched
 FORMS = "global, project/<id> or domain/<id>"
 MAX_SCOPE_CHARS = 200
 
-_SCOPE = re.compile(r"(project|domain)/([^/].*)")
-_GAPS = re.compile(r"[\s_]+")
-_ODD = re.compile(r"[\x00-\x1f\x7f]")
+_SCOPE = Pattern(r"(project|domain)/([^/].*)")
+_GAPS = Pattern(r"[\s_]+")
+_ODD = Pattern(r"[\x00-\x1f\x7f]")
 
 
 def normalized(text):

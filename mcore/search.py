@@ -78,6 +78,7 @@ empty_scope (no card passes the filters) or offset_beyond_pool. `queries` has on
 the cards that could be paged through; `terms_dropped` are those that no hit holds.
 """
 Asked = namedtuple("Asked", "query matched hits")
+_Ask = namedtuple("_Ask", "query terms match filters")
 _Query = namedtuple("_Query", "text terms look found")
 
 
@@ -121,27 +122,22 @@ class FtsSearcher(Searcher):
         limits, notes = self.limits(scope, scope_only, as_of)
         variants, more = _usable_variants(query, variants)
         warnings += notes + more
-        pool = max(FUSED_POOL, offset + limit) if variants else offset + limit
+        ask = _Ask(query, terms, match, (kind, source, limits))
+        pool = min(MAX_POOL, max(FUSED_POOL, offset + limit) if variants else offset + limit)
         with self.store.reading():
             passing, outside = self._passing(kind, source, limits)
-            queries = [
-                self._asked(text, match, min(MAX_POOL, pool), (kind, source, limits), passing)
-                for text in [query, *variants]
-            ]
-            found, terms_of = _merged(queries)
-            page = found[offset : offset + limit]
-            hits, gone = self._hits(page, terms_of, queries, limits), set().union(*(q.look.gone for q in queries))
+            queries = [self._asked(text, match, pool, ask.filters, passing) for text in [query, *variants]]
+            found, query_of = _merged(queries)
+            hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
             searched = self.store.total() - outside.forgotten
             if is_doubtful(self.store, self.indexer, terms, hits):
                 warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, bool(kind or source)))
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
-            hidden = {} if found else self._hidden(terms, kind, source, limits)
-            hidden |= self._out_of_view(terms, matched, kind, source, outside)
-            outdated = self._outdated(query, match, kind, source, limits) if not found and "validity" in hidden else []
-            nearest = [] if found or not terms else self._nearest(terms, limits)
-            retrieval = self._retrieval(queries, found, hits, offset, limit, (kind, source, limits))
+            hidden, outdated, nearest = self._beside(ask, found, matched, outside)
+            retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
         if not searched:
             warnings += self.indexer.vault_warnings()
+        gone = set().union(*(q.look.gone for q in queries))
         if gone and not sync:
             freshness = freshness._replace(stale=freshness.stale + len(gone))
         at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
@@ -207,11 +203,20 @@ class FtsSearcher(Searcher):
         fills = match == "fill" or match == "auto" and is_question(text)
         return _Query(text, terms, look, look.fill() if fills else look.cascade())
 
-    def _outdated(self, query, match, kind, source, limits):
+    def _beside(self, ask, found, matched, outside):
+        """(hidden, outdated, nearest): what stands beside the hits, or in their place."""
+        hidden = {} if found else self._hidden(ask)
+        hidden |= self._out_of_view(ask, matched, outside)
+        outdated = self._outdated(ask) if not found and "validity" in hidden else []
+        nearest = [] if found or not ask.terms else self._nearest(ask)
+        return hidden, outdated, nearest
+
+    def _outdated(self, ask):
         """The best OUTDATED cards that answer without being in force."""
+        kind, source, limits = ask.filters
         wider = limits._replace(at=None)
         passing, _ = self._passing(kind, source, wider)
-        asked = self._asked(query, match, OUTDATED, (kind, source, wider), passing)
+        asked = self._asked(ask.query, ask.match, OUTDATED, (kind, source, wider), passing)
         lives = self.store.lives([row.id for row, _, _ in asked.found])
         return [
             Outdated(
@@ -223,38 +228,38 @@ class FtsSearcher(Searcher):
             for row, life in ((row, lives[row.id]) for row, _, _ in asked.found)
         ]
 
-    def _retrieval(self, queries, found, hits, offset, limit, filters):
+    def _retrieval(self, ask, queries, found, hits, offset, limit):
         asked = [
             Asked(q.text, min((tier for _, tier, _ in q.found), key=TIERS.index, default=""), len(q.found))
             for q in queries
         ]
-        first = queries[0]
-        strategy = "fused" if len(queries) > 1 else "fill" if first.look.filled else "cascade"
+        strategy = "fused" if len(queries) > 1 else "fill" if queries[0].look.filled else "cascade"
         if hits:
             reason = "matched" if any(hit.matched.startswith("all") for hit in hits) else "relaxed_match"
         elif found:
             reason = "offset_beyond_pool"
         else:
-            reason = "no_lexical_match" if self.store.count_passing(*filters) else "empty_scope"
-        terms = [term.text for term in first.terms]
+            reason = "no_lexical_match" if self.store.count_passing(*ask.filters) else "empty_scope"
+        terms = [term.text for term in ask.terms]
         lacked = [term for term in terms if all(term in hit.missing for hit in hits)]
         more = offset + limit if hits and len(found) >= offset + limit < MAX_POOL else None
         return Retrieval(strategy, reason, asked, len(found), offset, more,
                          [term for term in terms if term not in lacked], lacked)  # fmt: skip
 
-    def _out_of_view(self, terms, matched, kind, source, outside):
+    def _out_of_view(self, ask, matched, outside):
         """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
 
         Beside hits only cards that hold every term are counted: looser ones are many and say little.
         """
+        kind, source, _ = ask.filters
         groups = {"scope": outside.elsewhere, "validity": outside.not_in_force}
-        if not terms or not any(groups.values()):
+        if not ask.terms or not any(groups.values()):
             return {}
         if kind is not None or source is not None:
             docs = self.store.docs_of(kind, source)
             groups = {name: some & docs for name, some in groups.items()}
         for tier in (matched if matched.startswith("all") else "all",) if matched else TIERS:
-            expr = to_query_expr(terms, tier)
+            expr = to_query_expr(ask.terms, tier)
             found = set(self.store.docs_matching(expr)) if expr else set()
             hidden = {name: len(some & found) for name, some in groups.items()}
             if any(hidden.values()):
@@ -308,9 +313,10 @@ class FtsSearcher(Searcher):
             tips = {old: tips[by] for old, by in found}
         return chains
 
-    def _hidden(self, terms, kind, source, limits):
+    def _hidden(self, ask):
         """For each filter in force: how many hits there are without it; for two that only hide together,
         without both."""
+        kind, source, limits = ask.filters
         hidden = {}
         for name, value, rest in (
             ("kind", kind, (None, source)),
@@ -320,19 +326,19 @@ class FtsSearcher(Searcher):
             if value is None or hidden and name == "kind_and_source":
                 continue
             for tier in TIERS:
-                expr = to_query_expr(terms, tier) if terms else None
+                expr = to_query_expr(ask.terms, tier) if ask.terms else None
                 n = self.store.count_matches(expr, *rest, limits) if expr else 0
                 if n:
                     hidden[name] = n
                     break
         return hidden
 
-    def _nearest(self, terms, limits):
+    def _nearest(self, ask):
         """Words of the cards that may answer which are like the query's words that the vault does not have."""
         import difflib
 
         near = {}
-        for term in terms:
+        for term in ask.terms:
             word = term.phrases[0].split()[-1]
             if len(word) < 3 or not word.isascii():
                 continue
@@ -341,6 +347,7 @@ class FtsSearcher(Searcher):
                 continue
             for close in difflib.get_close_matches(word, words, 3, 0.7):
                 near[close] = None
+        limits = ask.filters[-1]
         # Words of cards that are gone or forgotten stay in the vocabulary for a while.
         return [word for word in list(near)[:10] if self.store.count_matches(f'"{word}"', limits=limits)][:5]
 

@@ -6,11 +6,12 @@ alone. Times are seconds since 1970 UTC. A value that cannot be read as what it 
 named in `notes`: a card is never lost over a date.
 """
 
-import re
 from collections import namedtuple
 
 from mcore import scope as scopes
+from mcore.card import os_stem
 from mcore.frontmatter import boolean, text_list, timestamp
+from mcore.frontmatter.pattern import Pattern
 
 CURRENT, EXPIRED, FUTURE = "current", "expired", "future"
 SUPERSEDED, RETRACTED, FORGOTTEN = "superseded", "retracted", "forgotten"
@@ -46,14 +47,14 @@ _UNITS = {
     "mo": 2592000, "month": 2592000, "月": 2592000, "个月": 2592000, "個月": 2592000,
     "y": 31536000, "year": 31536000, "年": 31536000,
 }  # fmt: skip
-_LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+?|[^\W\d_a-z]+)?(?:(?<=[a-z]{2})s)?")
-_ISO = re.compile(
+_LENGTH = Pattern(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+?|[^\W\d_a-z]+)?(?:(?<=[a-z]{2})s)?")
+_ISO = Pattern(
     r"p(?:([0-9]+)y)?(?:([0-9]+)m)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:t(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?)?"
 )
 _ISO_UNITS = (31536000, 2592000, 604800, 86400, 3600, 60, 1)
 _NEVER = {"", "none", "null", "never", "forever", "0", "永久", "永不"}
-_WIKILINK = re.compile(r"!?\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
-_MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(<?([^)>]+)>?\)")
+_WIKILINK = Pattern(r"!?\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
+_MARKDOWN_LINK = Pattern(r"\[[^\]]*\]\(<?([^)>]+)>?\)")
 
 
 def read(by_name):
@@ -200,6 +201,32 @@ def closings(links):
             continue
         closed[link.target] = Closing(link.path, ALWAYS if link.wrong else link.starts, link.wrong)
     return closed
+
+
+def link_faults(links, broken):
+    """(path, sentence) for each link that leads nowhere, or is not heeded because another one holds.
+
+    `links` are Links between cards that are there, `broken` (path, target as written) of the others.
+    """
+    closed = closings(links)
+    faults = [(path, f"it supersedes {target!r}, and there is no such card") for path, target in broken]
+    for link in links:
+        if link.target not in closed:
+            why = "itself is superseded by that or was never true"
+        elif closed[link.target].path != link.path:
+            why = f"{closed[link.target].path} does so already"
+        else:
+            continue
+        faults.append((link.path, f"it supersedes {link.target}, and {why}"))
+    return faults
+
+
+def named(paths):
+    """casefolded file name without suffix -> rel_paths, as `resolve` wants it."""
+    by_name = {}
+    for path in paths:
+        by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
+    return by_name
 
 
 def _leads_to(closed, path, target):

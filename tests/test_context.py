@@ -71,6 +71,13 @@ def test_a_budget_for_no_card_and_an_odd_scope_are_refused(app):
             context(app, "x", **more)
 
 
+def test_loose_matches_and_hidden_cards_are_said(app):
+    result = context(app, "blog zebra gw.example", "shop")
+    assert "LOOSE MATCH, without blog, zebra" in result.text
+    hidden = context(app, "blog", "shop")
+    assert {note.slug for note in hidden.warnings} == {"hidden", "no-hit"} and paths(hidden) == ["pin.md"]
+
+
 def test_an_empty_vault_says_so(make_app, memory):
     assert context(make_app()).text == ""
     ran = memory("context")

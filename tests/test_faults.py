@@ -15,6 +15,7 @@ SMALL = {
     "failing_calls": "--commands capture,repair --errors EIO,killed --every 29",
     "fuzz": "--cards 150 --queries 100 --lines 60 --configs 100 --slow 30",
     "hostile_vaults": "--seeds 9 --cards 60",
+    "lifecycle_kills": "--kills 4",
     "kills": "--captures 4 --served 4 --rebuilds 2 --repairs 3",
     "power_loss": "--captures 5",
     "random_edits": "--sequences 1 --edits 12",

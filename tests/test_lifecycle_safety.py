@@ -141,6 +141,52 @@ def test_a_kill_at_any_call_leaves_the_old_card_or_the_new_one(tmp_path, memory,
     assert memory("index").code == 0
 
 
+# Runs one command in which the k-th call that writes, names or syncs something fails, and all after it if asked to.
+FAILING = """
+import errno, os, sys
+sys.path.insert(0, sys.argv[1])
+vault, left, for_ever = sys.argv[2], int(sys.argv[3]), sys.argv[4] == "1"
+from mcore.cli import main
+def failing(name, real):
+    def call(*args, **more):
+        global left
+        place = args[0]
+        touches = isinstance(place, int) or os.fsdecode(place).startswith(vault)
+        writes = name != "open" or args[1] & (os.O_WRONLY | os.O_RDWR)
+        if touches and writes:
+            left -= 1
+            if left == -1 or left < 0 and for_ever:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*args, **more)
+    return call
+for name in ("open", "fsync", "link", "replace", "mkdir", "chmod"):
+    setattr(os, name, failing(name, getattr(os, name)))
+status = main(sys.argv[5:])
+sys.stdout.flush()
+os._exit(status if left < 0 else 77)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="calls of POSIX")
+@pytest.mark.parametrize("for_ever", ["0", "1"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_call_that_fails_leaves_the_old_card_or_the_new_one_and_is_told(tmp_path, memory, made, name, for_ever):
+    card = tmp_path / "vault" / CARD
+    before = card.read_bytes()
+    for calls in range(100):
+        command = [sys.executable, "-S", "-c", FAILING, ROOT, str(tmp_path / "vault"), str(calls), for_ever]
+        ran = subprocess.run([*command, *CHANGES[name]], env=os.environ, capture_output=True, encoding="utf-8")
+        assert ran.returncode in (0, 2, 3, 77) and "Traceback" not in ran.stderr, ran.stderr
+        now = card.read_bytes()
+        assert now == before or before in history_of(tmp_path)
+        if ran.returncode == 2:
+            assert "No space left" in ran.stderr and "  do:  " in ran.stderr
+        if ran.returncode in (77, 3) or now != before:
+            break
+    assert calls > 2
+    assert not [path for path, _ in cards_below(tmp_path / "vault") if ".tmp-" in path]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="dies between two calls of POSIX")
 def test_a_killed_purge_can_be_carried_on(tmp_path, memory, made):
     assert memory("update", CARD, "--body", NEW).code == 0

@@ -700,6 +700,7 @@ def test_a_profile_keeps_the_list_small():
 def test_a_fact_is_corrected_replaced_forgotten_and_restored_over_the_wire():
     old, new = "the host is alpha.example, port 5432", "the host is beta.example since today"
     with connected() as client:
+
         def said(tool, **arguments):
             answer = client.call(tool, **arguments)
             need(not answer.get("isError"), f"{tool}: {answer}")

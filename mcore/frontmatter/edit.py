@@ -11,6 +11,7 @@ from mcore.frontmatter.quoting import quote
 from mcore.frontmatter.write import compose, entry_lines
 
 MAX_TRIES = 200  # lines that one value may take beyond what it looks like
+TRIED_CHARS = 4_000_000  # of blocks read back while looking for the end of a value; a few seconds at worst
 
 _TOML_TABLE = re.compile(r"[ \t]*\[")
 
@@ -150,7 +151,8 @@ def _candidates(block, style, key, value, newline):
             yield _inserted(lines, style, key, value, newline, column)
         return
     least = _extent(lines, at, column)
-    for end in range(least, min(len(lines), least + MAX_TRIES) + 1):
+    tries = min(MAX_TRIES, TRIED_CHARS // max(1, len(block)))
+    for end in range(least, min(len(lines), least + tries) + 1):
         new = [] if value is None else _written(style, key, value, newline, column, lines[at:end])
         yield "".join([*lines[:at], *new, *lines[end:]])
 
