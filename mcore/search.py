@@ -176,7 +176,9 @@ class _Look:
             if found:
                 shares = self._shares([row.id for row in found], self._whole(found), tier == "any-prefix")
                 return [(row, tier, shares[row.id]) for row in found]
-        return []
+        # Only other forms of the words, or words inside longer ones.
+        found = self._present(self._rows(self._scores(None))) if self.terms else []
+        return self._labelled(found) if found else []
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
