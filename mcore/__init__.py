@@ -8,6 +8,7 @@ pure text (no disk, no SQL, no clock)
     variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
     stem          the stem of an English word (Porter)
+    nearest       words that are a slip or two away from another
     postings      the cards of one frequent term as a compact blob, both ways
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
@@ -27,6 +28,7 @@ shells (one outside thing each)
 work (the rules)
     importer      vault -> store, incremental or rebuild
     ranking       the parts of a query, our own BM25 over their postings
+    explain       how hits got their score; what the vault has instead of unknown words
     search        Searcher, Hit, the four tiers
     capture       write one card, index that card
     show          find one card, read its file, cut a page

@@ -82,11 +82,11 @@ _QUESTION_PHRASES = (
 )
 
 Part = namedtuple("Part", "kind text weight")
-Feature = namedtuple("Feature", "text weight is_pair size tokens counts")
+Feature = namedtuple("Feature", "part text weight is_pair size tokens counts")
 Feature.__doc__ = """What is counted in cards: the sum of some tokens, or `counts` (doc -> count) as they are.
 
 `weight` holds its rarity, `size` is how many cards have it (a card with two of the tokens counts twice),
-`text` the term of the query that it answers for, if it does.
+`text` the term of the query that it answers for, if it does, `part` what it was made of.
 """
 Part.__doc__ = "One thing to look for: `kind` is word, plain, pair, single or phrase (two words with a space)."
 
@@ -261,7 +261,7 @@ class Ranking:
                 shares.append((1.0 - STEM_SHARE, text, [part.text]))
         for share, name, some in shares:
             size = sum(map(sizes.__getitem__, some))
-            yield Feature(name, part.weight * share * self._rarity(size), is_pair, size, some, None)
+            yield Feature(part, name, part.weight * share * self._rarity(size), is_pair, size, some, None)
 
     def _phrase(self, part, sizes):
         """The Feature of two adjacent words; None when nothing holds it or both words are common."""
@@ -278,7 +278,7 @@ class Ranking:
         if not counts:
             return None
         counts.update(dict.fromkeys(self.store.docs_matching(f"title : ({expr})"), FIELD_WEIGHTS["title"]))
-        return Feature(None, part.weight * self._rarity(len(counts)), False, len(counts), [], counts)
+        return Feature(part, None, part.weight * self._rarity(len(counts)), False, len(counts), [], counts)
 
     def _rarity(self, n):
         """The inverse document frequency of what n cards hold, as FTS5 has it."""
@@ -320,12 +320,23 @@ class Ranking:
         several = [some for some in several if some]
         return several[0] if len(several) == 1 else _added(several).items()
 
+    def account(self, docs):
+        """doc -> [(feature, count, what it added to the score)], the most first."""
+        accounts = {doc: [] for doc in docs}
+        for feature in self.features:
+            gain = self._gain(feature)
+            for doc, count in self._among(feature, docs):
+                accounts[doc].append((feature, count, feature.weight * gain[count][self.codes[doc]]))
+        return {doc: sorted(entries, key=lambda entry: -entry[2]) for doc, entries in accounts.items()}
+
+    def _gain(self, feature):
+        return _gains(PAIR_K1, PAIR_B, self.mean) if feature.is_pair else _gains(WORD_K1, WORD_B, self.mean)
+
     # ---- adding up -------------------------------------------------------------------------------
 
     def _sum(self, features, allowed):
         """doc -> score. Features come the rarest first; once what is left cannot bring a new card to the
         top, or there is much to read, only the cards that are best by then are looked at."""
-        gains = {True: _gains(PAIR_K1, PAIR_B, self.mean), False: _gains(WORD_K1, WORD_B, self.mean)}
         scores, read = {}, 0
         is_open, codes = allowed is None, self.codes
         if allowed is not None:
@@ -339,7 +350,7 @@ class Ranking:
                     is_open &= least <= 0
                     if not is_open:
                         scores = {doc: score for doc, score in scores.items() if score >= least}
-            weight, gain = feature.weight, gains[feature.is_pair]
+            weight, gain = feature.weight, self._gain(feature)
             if is_open and not scores:
                 scores = {doc: weight * gain[count][codes[doc]] for doc, count in self._each(feature)}
                 read += feature.size

@@ -35,20 +35,26 @@ MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took 
 SIMILAR_TERMS = 24  # a title and the first words of a body
 
 Hit = namedtuple("Hit", "id path title kind source score matched coverage snippet")
-Result = namedtuple("Result", "query hits matched searched hidden nearest freshness warnings")
+Result = namedtuple("Result", "query hits matched searched hidden nearest freshness explained warnings")
 Result.__doc__ = """The answer to one search.
 
 `matched` is the highest tier of its hits ("" when there is none). `searched` is how many cards were searched,
 `hidden` maps a filter to the number of hits it hid, `nearest` names terms the vault does have that
-are like the query's unknown ones; the last two are filled when there is no hit.
+are like the query's unknown ones; the last two are filled when there is no hit. `explained` is None unless it
+was asked for.
 """
+
+
+def telling(terms):
+    """The terms that a reader wants to see in a snippet: no stop words, unless there is nothing else."""
+    return [term for term in terms if term.text not in STOP_WORDS] or terms
 
 
 class Searcher(ABC):
     """What the doors need of a search; another implementation can stand in."""
 
     @abstractmethod
-    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto"):
+    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto", is_explained=False):
         """The Result for a query: at most `limit` hits, best first; `match` is one of MATCH_MODES."""
 
 
@@ -59,7 +65,7 @@ class FtsSearcher(Searcher):
         self.store = store
         self.indexer = indexer
 
-    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto"):
+    def search(self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto", is_explained=False):
         limit = max(1, min(MAX_LIMIT, limit))
         kind = kind.casefold() if kind else None
         source = source or None
@@ -80,13 +86,18 @@ class FtsSearcher(Searcher):
                     f"cannot use the index {self.store.path}", "cards are missing from its full text", REBUILD
                 )
             hidden = {} if hits else self._hidden(terms, kind, source)
-            nearest = [] if hits or not terms else self._nearest(terms)
+            nearest = [] if hits or not terms else self._nearest(terms, query)
+            explained = None
+            if is_explained:
+                from mcore.explain import explain
+
+                explained = explain(self.store, look.ranking, terms, query, hits, look.docs)
         if not searched:
             warnings += self.indexer.vault_warnings()
         if gone and not sync:
             freshness = freshness._replace(stale=freshness.stale + len(gone))
         matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
-        return Result(query, hits, matched, searched, hidden, nearest, freshness, warnings)
+        return Result(query, hits, matched, searched, hidden, nearest, freshness, explained, warnings)
 
     def similar(self, text, limit, without):
         """Up to `limit` other cards that share terms with `text`, nearest first, as Found rows."""
@@ -99,7 +110,7 @@ class FtsSearcher(Searcher):
 
     def _hits(self, found, terms, names):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
-        shown = [term for term in terms if term.text not in STOP_WORDS] or terms
+        shown = telling(terms)
         return [
             Hit(
                 row.id,
@@ -134,21 +145,12 @@ class FtsSearcher(Searcher):
                     break
         return hidden
 
-    def _nearest(self, terms):
+    def _nearest(self, terms, query):
         """Words of the vault that are like the query's words that it does not have."""
-        import difflib
+        from mcore.explain import NEAREST, nearest_words
 
-        near = {}
-        for term in terms:
-            word = term.phrases[0].split()[-1]
-            if len(word) < 3 or not word.isascii():
-                continue
-            words = self.store.vocabulary(word[:2])
-            if word in words:
-                continue
-            for close in difflib.get_close_matches(word, words, 3, 0.7):
-                near[close] = None
-        return list(near)[:5]
+        found = nearest_words(self.store, terms, query)
+        return list(dict.fromkeys(word for words in found.values() for word in words))[:NEAREST]
 
 
 class _Look:
@@ -176,9 +178,14 @@ class _Look:
             if found:
                 shares = self._shares([row.id for row in found], self._whole(found), tier == "any-prefix")
                 return [(row, tier, shares[row.id]) for row in found]
-        # Only other forms of the words, or words inside longer ones.
-        found = self._present(self._rows(self._scores(None))) if self.terms else []
+        found = self._present(self._rows(self._inexact())) if self.terms else []
         return self._labelled(found) if found else []
+
+    def _inexact(self):
+        """doc -> score of cards that hold other forms of the words, or words inside longer ones."""
+        scores = self._scores(None)
+        accounts = self.ranking.account(scores.keys())
+        return {doc: scores[doc] for doc, told in accounts.items() if any(f.part.kind != "single" for f, *_ in told)}
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
@@ -377,7 +384,7 @@ def _query_warnings(query, terms, left_off, freshness):
         warnings.append(
             warning(
                 "query-cut",
-                f"only the first {MAX_TERMS} terms were used, {left_off} were left off",
+                f"the first {MAX_TERMS} terms told which tier a card is in; {left_off} more were at most ranked by",
                 "ask for less at once",
             )
         )

@@ -144,8 +144,8 @@ def test_json_is_one_object_also_for_errors(vault, memory, monkeypatch, tmp_path
 
 CAPTURED = "status path id indexed conflict existing_path collision_paths secrets_found similar warnings"
 KEYS = {
-    "search nginx": "query hits matched searched hidden nearest freshness warnings",
-    "search zzzzqqqq --kind tool": "query hits matched searched hidden nearest freshness warnings",
+    "search nginx": "query hits matched searched hidden nearest freshness explained warnings",
+    "search zzzzqqqq --kind tool": "query hits matched searched hidden nearest freshness explained warnings",
     "show 03-Knowledge/nginx.md": "id path title kind source tags created updated fields text offset length returned "
     "has_more next_offset freshness warnings",
     "index": "added updated moved removed unchanged total skipped seconds warnings",

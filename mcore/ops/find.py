@@ -14,21 +14,26 @@ _TIER_WORDS = {
 
 def _search(app, args):
     return app.searcher.search(
-        args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"], args["match"]
+        args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"], args["match"], args["explain"]
     )
 
 
 def _search_text(result):
+    from mcore.search import telling
     from mcore.snippet import mark
     from mcore.tokenize import split_query
 
     lines = [_headline(result)]
-    terms, _ = split_query(result.query)
+    terms = telling(split_query(result.query)[0])
     for number, hit in enumerate(result.hits, 1):
         share = f"  coverage {hit.coverage:.0%}" if hit.matched.startswith("any") else ""
         lines.append(in_line(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}"))
         if hit.snippet:
             lines.append("   " + mark(hit.snippet, terms))
+    if result.explained:
+        from mcore.explain import lines as explained_lines
+
+        lines += map(in_line, explained_lines(result.explained))
     lines += note_lines(result.warnings)
     return "\n".join(lines)
 
@@ -74,6 +79,7 @@ SEARCH = Operation(
             "match", help="cascade: precise only; fill: best of all tiers; auto: as the query asks",
             default="auto", choices=("auto", "cascade", "fill"),
         ),
+        param("explain", "boolean", "say how each hit got its score", default=False),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
     run=_search,
@@ -90,6 +96,7 @@ SEARCH = Operation(
         "hidden": {"type": "object"},
         "nearest": {"type": "array", "items": {"type": "string"}},
         "freshness": {"type": "object"},
+        "explained": {"type": ["object", "null"]},
         "warnings": {"type": "array", "items": {"type": "object"}},
     },
 )
