@@ -13,6 +13,7 @@ pure text (no disk, no SQL, no clock)
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
     plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
+    nearest       words that are a slip or two away from another
     postings      the cards of one frequent term as a compact blob, both ways
     snippet       the place that answers, as the note has it
     readtext      a page of a long text, and where the next begins
@@ -38,6 +39,7 @@ work (the rules)
     importer      vault -> store, incremental or rebuild
     confirm       whether an empty answer is true: the files themselves are read
     ranking       the parts of a query, our own BM25 over their postings
+    explain       how hits got their score; what the vault has instead of unknown words
     search        Searcher, Hit, the four tiers
     draft         what a caller gives for a card, checked
     similar       cards that share rare words with a new one

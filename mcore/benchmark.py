@@ -22,10 +22,6 @@ Measured = namedtuple("Measured", "truth vault cards metrics results comparison 
 Drafted = namedtuple("Drafted", "status truth queries warnings")
 Drafted.__doc__ = """`status` is "drafted", or "conflict" when the file was there: it is left as it is."""
 
-Explained = namedtuple("Explained", "query hits terms warnings")
-ExplainedHit = namedtuple("ExplainedHit", "path title matched score coverage holds")
-ExplainedTerm = namedtuple("ExplainedTerm", "text cards")
-
 _TRUTH_HINT = (
     'memory bench --init drafts one from your vault; its form: {"queries": [{"group": "A", "query": "words", '
     '"acceptable": ["03-Knowledge/card.md"]}]}'
@@ -71,25 +67,9 @@ def _outcome(searcher, query):
 
 
 def explain(app, query):
-    """How the hits of a query got their score: the searcher's own account where it gives one.
-
-    Else tier, score, coverage and the terms each hit holds, with the number of cards that hold a term.
-    """
-    searcher = app.searcher
-    if hasattr(searcher, "explain"):
-        return searcher.explain(query)
-    from mcore.tokenize import split_query, term_expr
-
+    """The Result of a query with the account of how its hits got their score."""
     app.indexer.index(app.store)
-    found = searcher.search(query, LONG, sync=False)
-    ids, exprs = [hit.id for hit in found.hits], {term.text: term_expr(term) for term in split_query(query)[0]}
-    held = {text: app.store.matching_ids(expr, ids) for text, expr in exprs.items()} if ids else {}
-    hits = [
-        ExplainedHit(hit.path, hit.title, hit.matched, hit.score, hit.coverage, [t for t in held if hit.id in held[t]])
-        for hit in found.hits
-    ]
-    terms = [ExplainedTerm(text, app.store.count_matches(expr)) for text, expr in exprs.items()]
-    return Explained(query, hits, terms, found.warnings)
+    return app.searcher.search(query, LONG, sync=False, is_explained=True)
 
 
 def _file(value):

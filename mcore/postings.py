@@ -38,7 +38,11 @@ class DamagedList(ValueError):
 
 def pack(docs, counts, last):
     """The blob of a list: `docs` ascending from 1, their `counts`, in an index of docs up to `last`."""
-    counts = bytes(min(count, 255) for count in counts)
+    counts = list(counts)
+    try:
+        counts = bytes(counts)
+    except ValueError:
+        counts = bytes(min(count, 255) for count in counts)
     if len(docs) * DENSE >= last:
         every = bytearray(last + 1)
         for doc, count in zip(docs, counts, strict=True):

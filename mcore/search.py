@@ -32,7 +32,7 @@ from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.snippet import snippet
 from mcore.store import Limits
-from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
+from mcore.tokenize import MAX_TERMS, identifier_parts, query_pieces, split_query, split_word, term_expr, to_query_expr
 from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
@@ -59,7 +59,8 @@ about; `replaces` names the cards that it supersedes, nearest first; `replaced_b
 Times are UTC text or None.
 """
 Result = namedtuple(
-    "Result", "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings"
+    "Result",
+    "query hits matched searched hidden outdated nearest as_of scope retrieval freshness explained warnings",
 )
 Result.__doc__ = """The answer to one search.
 
@@ -67,7 +68,8 @@ Result.__doc__ = """The answer to one search.
 `hidden` maps a filter to the number of hits it hid, `nearest` names terms the vault does have that
 are like the query's unknown ones (when there is no hit). `as_of` is the time asked about, if any,
 `scope` the scopes that were searched ([]: all). `outdated` are cards that answer and are not in force,
-with their successors; named when nothing in force answers.
+with their successors; named when nothing in force answers. `explained` is
+None unless it was asked for.
 """
 Outdated = namedtuple("Outdated", "path title state replaced_by")
 Retrieval = namedtuple("Retrieval", "strategy reason queries pool offset next_offset terms_used terms_dropped")
@@ -82,13 +84,18 @@ _Ask = namedtuple("_Ask", "query terms match filters")
 _Query = namedtuple("_Query", "text terms look found")
 
 
+def telling(terms):
+    """The terms that a reader wants to see in a snippet: no stop words, unless there is nothing else."""
+    return [term for term in terms if term.text not in STOP_WORDS] or terms
+
+
 class Searcher(ABC):
     """What the doors need of a search; another implementation can stand in."""
 
     @abstractmethod
     def search(
         self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto", scope=None,
-        scope_only=False, as_of=None, variants=(), offset=0,
+        scope_only=False, as_of=None, variants=(), offset=0, is_explained=False,
     ):  # fmt: skip
         """The Result for a query: at most `limit` hits, best first, from `offset` on.
 
@@ -107,7 +114,7 @@ class FtsSearcher(Searcher):
 
     def search(
         self, query, limit=DEFAULT_LIMIT, kind=None, source=None, sync=True, match="auto", scope=None,
-        scope_only=False, as_of=None, variants=(), offset=0,
+        scope_only=False, as_of=None, variants=(), offset=0, is_explained=False,
     ):  # fmt: skip
         limit, offset = max(1, min(MAX_LIMIT, limit)), max(0, offset)
         kind = kind.casefold() if kind else None
@@ -135,6 +142,12 @@ class FtsSearcher(Searcher):
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden, outdated, nearest = self._beside(ask, found, matched, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
+            explained = None
+            if is_explained:
+                from mcore.explain import explain
+
+                look = queries[0].look
+                explained = explain(self.store, look.ranking, terms, query, hits, look.docs)
         if not searched:
             warnings += self.indexer.vault_warnings()
         gone = set().union(*(q.look.gone for q in queries))
@@ -142,7 +155,7 @@ class FtsSearcher(Searcher):
             freshness = freshness._replace(stale=freshness.stale + len(gone))
         at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
         return Result(query, hits, matched, searched, hidden, outdated, nearest, at, list(limits.scopes or ()),
-                      retrieval, freshness, warnings)  # fmt: skip
+                      retrieval, freshness, explained, warnings)  # fmt: skip
 
     def every(self, query):
         """The rel_paths of all cards that hold every term of a query: the first tier without a limit, in any
@@ -286,7 +299,7 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.body(row.rel_path, query.look.names[row.id]), _telling(query.terms)),
+                    snippet(self.indexer.body(row.rel_path, query.look.names[row.id]), telling(query.terms)),
                     query.look.missing(row.id) if tier.startswith("any") else [],
                     revision_of(life.content_hash),
                     life.scope,
@@ -335,21 +348,13 @@ class FtsSearcher(Searcher):
 
     def _nearest(self, ask):
         """Words of the cards that may answer which are like the query's words that the vault does not have."""
-        import difflib
+        from mcore.explain import NEAREST, nearest_words
 
-        near = {}
-        for term in ask.terms:
-            word = term.phrases[0].split()[-1]
-            if len(word) < 3 or not word.isascii():
-                continue
-            words = self.store.vocabulary(word[:2])
-            if word in words:
-                continue
-            for close in difflib.get_close_matches(word, words, 3, 0.7):
-                near[close] = None
+        found = nearest_words(self.store, ask.terms, ask.query)
+        near = list(dict.fromkeys(word for words in found.values() for word in words))
         limits = ask.filters[-1]
         # Words of cards that are gone or forgotten stay in the vocabulary for a while.
-        return [word for word in list(near)[:10] if self.store.count_matches(f'"{word}"', limits=limits)][:5]
+        return [word for word in near[: 2 * NEAREST] if self.store.count_matches(f'"{word}"', limits=limits)][:NEAREST]
 
 
 class _Look:
@@ -380,7 +385,24 @@ class _Look:
             if found:
                 shares = self._shares([row.id for row in found], self._whole(found), tier == "any-prefix")
                 return [(row, tier, shares[row.id]) for row in found]
-        return []
+        found = self._present(self._rows(self._inexact())) if self.terms else []
+        return self._labelled(found) if found else []
+
+    def _inexact(self):
+        """doc -> score of cards that hold other forms of the words, or words inside longer ones.
+
+        The letters before and after a number (`bj` and `db` of `bj09db`) alone say nothing of it.
+        """
+        scores, telling = self._scores(None), set()
+        for piece, is_unspaced in query_pieces(self.query):
+            if not is_unspaced:
+                telling.update(split_word(piece))
+                telling.update(" ".join([] if re.search("[0-9]", piece) else identifier_parts(piece)).split())
+        return {
+            doc: scores[doc]
+            for doc, told in self.ranking.account(scores.keys()).items()
+            if any(f.part.kind != "single" and (f.part.kind != "word" or f.part.text in telling) for f, *_ in told)
+        }
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
@@ -590,11 +612,6 @@ class _AllBut:
         return doc not in self._docs
 
 
-def _telling(terms):
-    """The terms without stop words, if there are others: what a snippet shows."""
-    return [term for term in terms if term.text not in STOP_WORDS] or terms
-
-
 def _limits_of(at, scope, scope_only, ranges):
     return Limits(at, (scope,) if scope_only or scope == scopes.GLOBAL else (scope, scopes.GLOBAL), ranges)
 
@@ -662,7 +679,7 @@ def _query_warnings(query, terms, left_off, freshness):
         warnings.append(
             warning(
                 "query-cut",
-                f"only the first {MAX_TERMS} terms were used, {left_off} were left off",
+                f"the first {MAX_TERMS} terms told which tier a card is in; {left_off} more were at most ranked by",
                 "ask for less at once",
             )
         )

@@ -415,6 +415,12 @@ class Store:
         with guarded(self.path):
             return termlists.counted(self.connection, terms)
 
+    def held(self, terms):
+        """Those of some tokens that the index holds, in their order."""
+        listed = self.list_sizes(terms)
+        rest = self.counted([term for term in terms if term not in listed])
+        return [term for term in terms if term in listed or term in rest]
+
     def counted_start(self, char):
         """{doc: weighted count} of the tokens that begin with a character."""
         with guarded(self.path):

@@ -16,6 +16,7 @@ FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
 FEW_ROWS, MANY_ROWS = 64, 512  # a term gets a list from here on in a small index, and in a large one
 ROWS_SHARE = 32  # between the two: one row in so many
 SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
+RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
 MOST_ROWS = 1 << 27  # a larger row number is damage
 DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: then lists are made anew
 
@@ -48,18 +49,18 @@ def make(connection):
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
     least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
-    listed, characters, words = [], Counter(), []
-    for term, size in connection.execute("SELECT term, doc FROM temp.words WHERE term > ''"):
-        if size >= least:
-            listed.append(term)
-        if term >= _FIRST_UNSPACED:
-            characters[term[0]] += size
-        elif size > 1 or rows <= SINGLES_UP_TO:
-            words.append(term)
-    add_stems(connection, words)
-    for term in listed:
+    is_small = rows <= SINGLES_UP_TO
+    words = "SELECT term FROM temp.words WHERE term >= 'a' AND term < '{' AND doc > ?"
+    add_stems(connection, [term for (term,) in connection.execute(words, (0 if is_small else RARE_ROWS,))])
+    listed = "SELECT term FROM temp.words WHERE doc >= ? AND term > ''"
+    for (term,) in connection.execute(listed, (least,)).fetchall():
         _store(connection, term, _counted(connection, term), last)
-    for char, size in characters.items() if rows <= SINGLES_UP_TO else ():
+    characters = Counter()
+    if is_small:
+        sql = "SELECT term, doc FROM temp.words WHERE term >= ?"
+        for term, size in connection.execute(sql, (_FIRST_UNSPACED,)):
+            characters[term[0]] += size
+    for char, size in characters.items():
         if size >= least:
             _store(connection, char + "*", _counted_start(connection, char), last)
 

@@ -63,7 +63,12 @@ _WORD_BYTES = bytes(b if chr(b).isalnum() and b < 128 or b in b"_-" else 32 for 
 _MAX_IDENTIFIER = 80  # characters; longer ones are data
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _JOINT = re.compile(r"[_\-]")
-_MAX_HUMPS = 5  # more cuts make a hash, not a name
+_MAX_HUMPS, _MAX_NUMBERS = 5, 3  # more cuts (at numbers, too) make a hash, not a name
+# Before a token: it is the letters of a word that ends with digits (`sqlite` of `sqlite3`). A usual query holds no
+# such word, so `sqlite` finds `sqlite3` as the beginning of a longer word, not whole.
+PIECE = "\ue000"
+_LETTERS = re.compile(r"([a-z]{2,})[0-9]+")
+_NUMBER_WITHIN = re.compile(r"[0-9][A-Za-z]")
 _JOINTS = re.compile(r"[_\-./]+")
 
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
@@ -138,6 +143,11 @@ def identifier_parts(text):
     What FTS5 cuts out of the text itself (`ecs`, `prod`) is not repeated. As bytes the words are found
     twice as quickly as by a pattern.
     """
+    return [form for form in _all_forms(text) if form[0] != PIECE]
+
+
+def _all_forms(text):
+    """The same, and the letters of words that end with digits, each behind PIECE."""
     words = text.encode("ascii", "replace").translate(_WORD_BYTES).split()
     odd = [word for word in words if not (word.isalpha() and (word.islower() or word.istitle()))]  # one of five
     if len(_word_forms) > _MAX_CACHED:
@@ -168,10 +178,13 @@ def _forms(word):
     """The joined form and the sub-words of one word, as far as they say something new."""
     pieces = [piece for piece in _JOINT.split(word) if piece]
     forms = ["".join(pieces).casefold()] if len(pieces) > 1 else []
-    if not (word.islower() or word.isupper() or word.isdigit()):
+    # A number at the end is a version or a count (`sqlite3`); before letters it is a border (`list2dict`, `to_3d`).
+    cased, numbered = not (word.islower() or word.isupper() or word.isdigit()), _NUMBER_WITHIN.search(word)
+    if cased or numbered:
         humps = [h for piece in pieces for h in _HUMP.findall(piece)]
-        if len(pieces) < len(humps) <= len(pieces) + _MAX_HUMPS:
+        if len(pieces) < len(humps) <= len(pieces) + (_MAX_NUMBERS if numbered else _MAX_HUMPS):
             forms.append(" ".join(humps).casefold())
+    forms += [PIECE + found[1] for found in map(_LETTERS.fullmatch, map(str.casefold, pieces)) if found]
     return tuple(forms)
 
 
@@ -185,7 +198,7 @@ def columns(title, labels, body):
     body = without_payloads(body)
     text = _clean(_COLUMN_END.join(part.replace(_COLUMN_END, " ") for part in (title, labels, body)))
     pieces = _split_runs(text)
-    names = identifier_parts(" ".join(pieces[::2]))
+    names = _all_forms(" ".join(pieces[::2]))
     pieces[::2] = map(str.casefold, pieces[::2])
     return Columns(*_with_pairs(pieces).split(_COLUMN_END, 2), " ".join(names))
 
@@ -288,6 +301,8 @@ def term_expr(term, prefix=False, parts=False):
     inner words count too."""
     star = prefix and term.prefixable
     forms = [_quote(p) + ("*" if star or is_single(term) else "") for p in term.phrases]
+    if star and " " not in term.phrases[0]:
+        forms.append(_quote(PIECE + term.phrases[0]))
     if parts:
         forms += [_quote(p) + ("*" if prefix and len(p) > 1 else "") for p in term.parts]
     return forms[0] if len(forms) == 1 else "(" + " OR ".join(forms) + ")"

@@ -143,7 +143,7 @@ def test_json_is_one_object_also_for_errors(vault, memory, monkeypatch, tmp_path
 
 
 CAPTURED = "status path id indexed conflict existing_path collision_paths secrets_found similar revision warnings"
-FOUND = "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings"
+FOUND = "query hits matched searched hidden outdated nearest as_of scope retrieval freshness explained warnings"
 REVISED = "status path id revision former_revision history_path fields indexed secrets_found warnings"
 KEYS = {
     "search nginx": FOUND,

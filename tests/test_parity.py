@@ -44,6 +44,7 @@ ROWS = [
     ("search", ["redis zzzz", "--match", "cascade"], {"query": "redis zzzz", "match": "cascade"}),
     ("search", ["where is the root?", "--match=fill"], {"query": "where is the root?", "match": "fill"}),
     ("search", ["redis", "--match", "never"], {"query": "redis", "match": "never"}),
+    ("search", ["redis zzzz", "--explain"], {"query": "redis zzzz", "explain": True}),
     ("search", ["zzzzqqqq"], {"query": "zzzzqqqq"}),
     ("search", ["rediss"], {"query": "rediss"}),
     ("search", [""], {"query": ""}),

@@ -119,9 +119,10 @@ def test_the_json_has_every_key_whatever_was_found(app, query):
     from mcore.render import to_json
 
     result = json.loads(to_json(search(app, query)))
-    assert list(result) == (
-        "query hits matched searched hidden outdated nearest as_of scope retrieval freshness warnings".split()
+    assert " ".join(result) == (
+        "query hits matched searched hidden outdated nearest as_of scope retrieval freshness explained warnings"
     )
+    assert result["explained"] is None
     assert list(result["freshness"]) == ["checked", "changed", "stale", "unreadable", "unchecked"]
     assert result["query"] == query
 

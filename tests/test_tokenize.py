@@ -11,12 +11,14 @@ from mcore import schema
 from mcore.tokenize import (
     MAX_TERMS,
     MAX_WORD,
+    PIECE,
     UNSPACED,
     columns,
     identifier_parts,
     normalize,
     split_bigrams,
     split_query,
+    term_expr,
     to_query_expr,
 )
 
@@ -93,7 +95,8 @@ def test_both_sides_see_text_in_one_form(text, normal):
         ("HTTPServer2", {"http server 2"}),
         ("ecs-prod", {"ecsprod"}),
         ("id_ed25519", {"ided25519"}),
-        ("list2dict", set()),
+        ("list2dict py2to3", {"list 2 dict", "py 2 to 3"}),
+        ("sqlite3 utf8", set()),
         ("v0 p95 3f9a1c", set()),
         ("get_userName", {"getusername", "get user name"}),
         ("plain Words UPPER 123 x", set()),
@@ -242,3 +245,11 @@ def test_a_picture_inside_a_text_is_not_indexed():
     data = "data:image/png;base64," + "QUJD" * 100
     assert "qujd" not in columns("", "", f"![x]({data}) after").body
     assert "after" in columns("", "", f"![x]({data}) after").body
+
+
+def test_the_letters_before_a_trailing_number_are_kept_apart_from_words():
+    """`sqlite` finds `sqlite3` as the beginning of a longer word (all-prefix), never whole."""
+    names = columns("t", "", "use sqlite3").names
+    assert names == PIECE + "sqlite"
+    (term,), _ = split_query("sqlite")
+    assert PIECE not in term_expr(term) and PIECE + "sqlite" in term_expr(term, prefix=True)

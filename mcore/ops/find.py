@@ -15,16 +15,17 @@ _TIER_WORDS = {
 def _search(app, args):
     return app.searcher.search(
         args["query"], args["limit"], args["kind"], args["source"], not args["no_sync"], args["match"], args["scope"],
-        args["scope_only"], args["as_of"], args["query_variants"], args["offset"],
+        args["scope_only"], args["as_of"], args["query_variants"], args["offset"], args["explain"],
     )  # fmt: skip
 
 
 def _search_text(result):
+    from mcore.search import telling
     from mcore.snippet import mark
     from mcore.tokenize import split_query
 
     lines = [_headline(result)]
-    terms, _ = split_query(" ".join(asked.query for asked in result.retrieval.queries))
+    terms = telling(split_query(" ".join(asked.query for asked in result.retrieval.queries))[0])
     for number, hit in enumerate(result.hits, 1 + result.retrieval.offset):
         share = f"  coverage {hit.coverage:.0%}" if hit.matched.startswith("any") else ""
         lines.append(in_line(f"{number}. {hit.title}  [{hit.kind}]  id {hit.id}  {hit.path}{share}{_life_words(hit)}"))
@@ -34,6 +35,10 @@ def _search_text(result):
             lines.append("   " + mark(hit.snippet, terms))
     if result.retrieval.next_offset is not None:
         lines.append(f"[more may follow: offset {result.retrieval.next_offset}]")
+    if result.explained:
+        from mcore.explain import lines as explained_lines
+
+        lines += map(in_line, explained_lines(result.explained))
     lines += note_lines(result.warnings)
     return "\n".join(lines)
 
@@ -117,6 +122,7 @@ SEARCH = Operation(
         param("as_of", help="date: what was true then; any: outdated too"),
         param("query_variants", "array", "up to 5 other wordings", default=()),
         param("offset", "integer", "hits to pass over", default=0, minimum=0, clamp=True, brief=True),
+        param("explain", "boolean", "say how each hit got its score", default=False, brief=True),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
     run=_search,
@@ -134,6 +140,7 @@ SEARCH = Operation(
         "nearest": {"type": "array", "items": {"type": "string"}},
         "retrieval": {"type": "object"},
         "freshness": {"type": "object"},
+        "explained": {"type": ["object", "null"]},
         "warnings": {"type": "array", "items": {"type": "object"}},
     },
 )

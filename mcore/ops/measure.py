@@ -2,7 +2,7 @@
 
 from mcore.errors import EXIT_CONFLICT, EXIT_NOTHING, EXIT_OK, UsageError
 from mcore.operation import Operation, param
-from mcore.render import in_line, note_lines, to_json
+from mcore.render import in_line, note_lines
 
 
 def _bench(app, args):
@@ -19,9 +19,8 @@ def _bench(app, args):
 
 
 def _bench_text(result):
-    forms = {"Measured": _measured, "Drafted": _drafted, "Explained": _explained}
-    form = forms.get(type(result).__name__, _account)
-    return "\n".join(map(in_line, form(result)))
+    forms = {"Measured": _measured, "Drafted": _drafted, "Result": _explained}
+    return "\n".join(map(in_line, forms[type(result).__name__](result)))
 
 
 def _bench_exit(result):
@@ -101,18 +100,10 @@ def _drafted(result):
     return [*lines, "Correct it: every card you would accept; questions of your own as group B. Then: memory bench"]
 
 
-def _account(result):
-    """A searcher's own account of its scores, whatever its shape."""
-    return to_json(result).split("\n")
-
-
 def _explained(result):
-    lines = [f"{len(result.hits)} hits for: {result.query}"]
-    lines += [f"  {term.text}: in {term.cards} cards" for term in result.terms]
-    for number, hit in enumerate(result.hits, 1):
-        lines.append(f"{number}. {hit.title}  {hit.path}")
-        lines.append(f"   {hit.matched}  score {hit.score}  coverage {hit.coverage:.0%}  holds: {', '.join(hit.holds)}")
-    return lines
+    from mcore.explain import lines
+
+    return [f"{len(result.hits)} hits for: {result.query}", *lines(result.explained), *note_lines(result.warnings)]
 
 
 BENCH = Operation(
