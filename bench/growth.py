@@ -114,12 +114,17 @@ def chart(rows):
     for row in rows:
         parts += _grid(x(row["cards"]), TOP, x(row["cards"]), HEIGHT - BOTTOM)
         parts.append(f'<text x="{x(row["cards"]):.1f}" y="{HEIGHT - 28}" text-anchor="middle">{row["cards"]:,}</text>')
+    ends = []
     for name, colour in LINES:
         points = [(x(row["cards"]), y(row[name])) for row in rows]
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{px:.1f}" cy="{py:.1f}" r="3" fill="{colour}"/>' for px, py in points]
-        parts.append(f'<text x="{points[-1][0] + 8:.1f}" y="{points[-1][1] + 4:.1f}" fill="{colour}">{name}</text>')
+        ends.append((points[-1][1] + 4, name, colour))
+    lowest = 0.0
+    for at, name, colour in sorted(ends):
+        lowest = max(at, lowest + 15)  # no name over another
+        parts.append(f'<text x="{WIDTH - RIGHT + 8}" y="{lowest:.1f}" fill="{colour}">{name}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

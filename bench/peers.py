@@ -77,11 +77,11 @@ class Humona:
         self.folder = os.path.join(home, "humona")
         os.makedirs(self.folder)
         commands = (["git", "init", "-q"], ["humona", "init"], ["humona", "ingest", vault, "--name", "v"])
-        return [run(["env", "-C", self.folder, *command], home, expected=()) for command in commands]
+        return [run(command, home, expected=(), folder=self.folder) for command in commands]
 
     def ask(self, query, vault, home):
-        command = ["env", "-C", self.folder, "humona", "search", query, "-t", "knowledge"]
-        ran = run(command, home, expected=())
+        command = ["humona", "search", query, "-t", "knowledge"]
+        ran = run(command, home, expected=(), folder=self.folder)
         return [ran], _named(ran.out, vault)
 
 
@@ -99,7 +99,7 @@ class Qmd:
 
     @staticmethod
     def _run(command, home):
-        return run(["env", f"XDG_CACHE_HOME={home}", f"XDG_CONFIG_HOME={home}", *command], home, expected=())
+        return run(command, home, expected=(), XDG_CACHE_HOME=home, XDG_CONFIG_HOME=home)
 
 
 def _named(text, vault):

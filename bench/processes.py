@@ -15,16 +15,17 @@ Ran = namedtuple("Ran", "cpu wall peak_mb out code")
 Ran.__doc__ = "Seconds of CPU (user + system) and of wall time, MB, standard output as text, exit code."
 
 
-def run(command, home, given="", expected=(0, 1)):
-    """The Ran of one command that reads `given`; ends the program when its exit code is not `expected`.
+def run(command, home, given="", expected=(0, 1), folder=None, **variables):
+    """The Ran of one command that reads `given`, in a `folder` and with environment `variables` if named.
 
+    Ends the program when the exit code is not `expected` (empty: any is).
     Byte code is cached as on any ordinary machine, whatever the environment says.
     """
-    env = {**os.environ, "MEMORY_AGENT_HOME": home}
+    env = {**os.environ, "MEMORY_AGENT_HOME": home, **variables}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.monotonic()
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=folder)
     watch = _MemoryWatch(process.pid)
     fault = []
     reader = threading.Thread(target=lambda: fault.append(process.stderr.read().decode(errors="replace")))

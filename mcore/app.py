@@ -10,6 +10,7 @@ from mcore import paths
 from mcore.errors import SetupError
 
 MOVED_SAMPLE = 200  # cards looked for when an index's vault is gone
+LOOKS = 3  # at an index that others write to
 
 
 class App:
@@ -77,8 +78,12 @@ class App:
     @property
     def db_path(self):
         """The index in force. When the default one belongs to another vault, this vault has its own."""
+        return self.index_path(self._wait)
+
+    def index_path(self, wait):
+        """As `db_path`, waiting at most `wait` seconds for an index that is locked (None: as long as is reasonable)."""
         path = self.settings.db.path
-        if self.settings.db.origin != "default" or self._may_use(path):
+        if self.settings.db.origin != "default" or self._may_use(path, wait):
             return path
         return self.own_path()
 
@@ -159,22 +164,27 @@ class App:
         same = sum(new is not None and new[:2] == old[:2] for new, old in found)  # size and time of change
         return same * 2 > len(some)
 
-    def _may_use(self, path):
+    def _may_use(self, path, wait):
         """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
         try:
             if not os.path.isfile(path) or not os.path.getsize(path):
                 return True
         except OSError:
             return True  # opening it will tell what is wrong
-        from mcore.errors import StoreError
+        from mcore.errors import StoreBusy, StoreError
         from mcore.store import BUSY_SECONDS, looking
 
-        try:
-            with looking(path, BUSY_SECONDS if self._wait is None else self._wait) as store:
-                owner = store and store.vault()
-                return store is None or owner == self.real_vault() or self._is_free(store, owner)
-        except StoreError:
-            return True
+        wait = (BUSY_SECONDS if wait is None else wait) / LOOKS
+        for _ in range(LOOKS):
+            try:
+                with looking(path, wait) as store:
+                    owner = store and store.vault()
+                    return store is None or owner == self.real_vault() or self._is_free(store, owner)
+            except StoreBusy:  # written to while it was looked at
+                continue
+            except StoreError:
+                break
+        return True
 
     def real_vault(self):
         return os.path.realpath(self.settings.vault.path)

@@ -55,8 +55,8 @@ def capture(
 def write_new(app, fields, body, on_conflict="suffix", reject_secrets=False):
     """Writes a card of checked fields (title and kind among them), then indexes it; the Captured."""
     result = _EMPTY._replace(secrets_found=draft.find_secrets(fields, body))
-    warnings = draft.secret_warnings(result.secrets_found) + draft.hidden_warnings(fields, body)
-    result = result._replace(warnings=warnings)
+    hidden = draft.hidden_warnings(fields, body)
+    result = result._replace(warnings=draft.secret_warnings(result.secrets_found) + hidden)
     if len(body.strip()) < MIN_BODY_CHARS:
         return _rejected(result, "short-body", f"the body has under {MIN_BODY_CHARS} characters", "say the whole fact")
     if reject_secrets and result.secrets_found:
@@ -94,7 +94,8 @@ def _write(result, folder, folder_name, fields, body, text, on_conflict):
     title, data = fields["title"], text.encode("utf-8")
     stem = file_stem(secretscan.redact(title))
     while True:
-        taken = {name_key(name): name for name in os.listdir(folder)}
+        names = os.listdir(folder)  # may be 100,000: folded as one text, since no name holds a "/"
+        taken = dict(zip(name_key("/".join(names)).split("/"), names, strict=True)) if names else {}
         existing = _existing(folder, stem, taken)
         same_title = [card for card in existing if card.title and _plain(card.title) == _plain(title)]
         for card in same_title:

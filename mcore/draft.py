@@ -90,12 +90,18 @@ def _scope(text):
 # ---- what the text holds -------------------------------------------------------------------------
 
 
-def find_secrets(fields, body):
-    """Every Secret of a card; in a list its span counts in the items joined by ", "."""
+def _places(fields, body):
+    """(where, text) of what a card says in words; the items of a list are joined by ", "."""
     places = [("title", fields.get("title") or ""), ("body", body or "")]
     places += [(name, ", ".join(fields.get(name) or ())) for name in LISTS]
-    places.append(("source", fields.get("source") or ""))
-    return [Secret(f.kind, f.start, f.end, where) for where, text in places for f in secretscan.scan(text)]
+    return [*places, ("source", fields.get("source") or "")]
+
+
+def find_secrets(fields, body):
+    """Every Secret of a card; in a list its span counts in the items joined by ", "."""
+    return [
+        Secret(f.kind, f.start, f.end, where) for where, text in _places(fields, body) for f in secretscan.scan(text)
+    ]
 
 
 def secret_warnings(secrets):
@@ -110,11 +116,8 @@ def secret_warnings(secrets):
 
 
 def hidden_warnings(fields, body):
-    """Says that the texts of a card hold characters that can hide or reorder words (prompt injection, bidi tricks)."""
-    texts = [body or ""]
-    for value in fields.values():
-        texts += value if isinstance(value, list) else [value] if isinstance(value, str) else []
-    found = [(text, place) for text in texts for place in hidden.scan(text)]
+    """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks)."""
+    found = [(text, place) for _, text in _places(fields, body) for place in hidden.scan(text)]
     if not found:
         return []
     count = sum(place.end - place.start for _, place in found)

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from itertools import chain
 
 from mcore import validity, vault
-from mcore.card import content_hash
+from mcore.card import content_hash, os_stem
 from mcore.cardfile import read_card
 from mcore.changes import find_changes, look
 from mcore.errors import (
@@ -327,21 +327,28 @@ class Indexer:
 
     def _keep_ids(self, store, scan):
         """rel_path -> id for every file that was indexed before, under this name or another."""
-        known = {path: id for path, id in store.ids().items() if is_sane_id(id)}
-        if not known:
-            return {}
-        stamps = store.each_stamp()
-        same = {path: known[path] for path, stamp, _ in stamps if path in known and scan.files.get(path) == stamp}
+        ids, rest = {}, []
+        for path, id, stamp in store.each_id():
+            if is_sane_id(id):
+                if scan.files.get(path) == stamp:
+                    ids[path] = id
+                else:
+                    rest.append(path)
+        if rest:
+            ids.update(_assign_ids(self._digests(scan, ids), store.hashes(rest), set(rest) - set(scan.files)))
+        return ids
+
+    def _digests(self, scan, known):
+        """rel_path -> content hash of the files beyond those `known`, as far as they can be read."""
         digests = {}
         for path in scan.files:
-            if path not in same:
+            if path not in known:
                 try:
                     data, _ = vault.read_bytes(self._file(path, scan).path, self.settings.max_card_bytes)
                 except CardError:
                     continue
                 digests[path] = content_hash(data)
-        rest = [path for path in known if path not in same]
-        return same | _assign_ids(digests, store.hashes(rest), set(rest) - set(scan.files))
+        return digests
 
     def vault_warnings(self):
         """Says that there is no vault, which is not the same as an empty one."""
@@ -474,7 +481,8 @@ class Indexer:
             for path, notes in store.life_notes()
             for note in notes.split("\n")
         ]
-        warnings += _link_warnings(store) + self.vault_warnings()
+        warnings += [warning("link", f"{path}: {text}", "mend the link") for path, text in link_faults(store)]
+        warnings += self.vault_warnings()
         return Report(
             **counts,
             total=store.total(),
@@ -490,11 +498,17 @@ def _derive_closings(store):
     store.set_closed({path: (closing.at, closing.path) for path, closing in closed.items()})
 
 
-def _link_warnings(store):
-    """Says which links between cards lead nowhere, and which are not heeded because another one holds."""
+def link_faults(store):
+    """(rel_path, what is wrong) of links between cards that lead nowhere, or are not heeded because another holds."""
     links, broken = _resolved(store)
-    faults = validity.link_faults(links, broken)
-    return [warning("link", f"{path}: {what}", "mend the link") for path, what in faults]
+    closed = validity.closings(links)
+    for path, target in broken:
+        yield path, f"it supersedes {target!r}, and there is no such card"
+    for link in links:
+        if link.target not in closed:
+            yield link.path, f"it supersedes {link.target}, and itself is superseded by that or was never true"
+        elif closed[link.target].path != link.path:
+            yield link.path, f"it supersedes {link.target}, and {closed[link.target].path} does so already"
 
 
 def _resolved(store):
@@ -503,8 +517,10 @@ def _resolved(store):
     links = [(row, target, wrong) for row in rows for target, wrong in json.loads(row.links)]
     wanted = {name for _, target, _ in links for name in (target, f"{target}.md")}
     paths = store.hashes(wanted).keys() if wanted else ()
-    strays = any(target not in paths and f"{target}.md" not in paths for _, target, _ in links)
-    by_name = validity.named(store.paths()) if strays else {}
+    by_name = {}
+    if any(target not in paths and f"{target}.md" not in paths for _, target, _ in links):
+        for path in store.paths():
+            by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
     found, broken = [], []
     for row, target, wrong in links:
         path = validity.resolve(target, paths, by_name)

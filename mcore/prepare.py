@@ -27,6 +27,7 @@ from mcore.tokenize import columns
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 BATCH_CARDS, BATCH_BYTES = 250, 2_000_000  # of one batch, whichever comes first
 HELPERS_ABOVE = 2000  # files; below, starting a helper (60 ms of CPU) costs more than it saves
+CARDS_A_HELPER = 20_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
 AHEAD = 2  # batches that are ready or on their way, beyond one for each helper
 
@@ -169,7 +170,7 @@ def helpers_for(count):
         processors = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # not on every system
         processors = os.cpu_count() or 1
-    return min(MAX_HELPERS, processors) if processors > 1 else 0
+    return min(MAX_HELPERS, processors, 1 + count // CARDS_A_HELPER) if processors > 1 else 0
 
 
 def _batches(files):
@@ -262,9 +263,11 @@ class _Helper:
 
 def serve():
     """The whole life of a helper: prepares the batches that come on stdin until there are no more."""
+    import gc
     import pickle
     import signal
 
+    gc.set_threshold(20_000)  # a batch lives and dies as a whole
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of stdin
     max_bytes = int(sys.argv[2])
     while True:

@@ -145,13 +145,22 @@ class FtsSearcher(Searcher):
                       retrieval, freshness, warnings)  # fmt: skip
 
     def every(self, query):
-        """The rel_paths of all cards that hold every term of a query: the first tier without a limit."""
+        """The rel_paths of all cards that hold every term of a query: the first tier without a limit, in any
+        scope and at any time."""
         terms, _ = split_query(query[:MAX_QUERY_CHARS])
         if not terms:
             return set()
         with self.store.reading():
-            docs = self.store.docs_matching(to_query_expr(terms, "all"))
-            return {row.rel_path for row in self.store.found(docs).values()}
+            return self._within(self.store.docs_matching(to_query_expr(terms, "all")))
+
+    def searchable(self):
+        """The rel_paths of all cards that a search can find at all, in any scope and at any time."""
+        with self.store.reading():
+            return self._within(self.store.docs().values())
+
+    def _within(self, docs):
+        widest, _ = self.limits(scopes.ALL, as_of=ANY_TIME)
+        return {row.rel_path for row in self.store.found(list(docs), widest).values()}
 
     # ---- which cards may answer ------------------------------------------------------------------
 

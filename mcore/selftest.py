@@ -12,7 +12,8 @@ from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError, warning
 from mcore.plainscan import SCRIPTS, draw, holds, plain
-from mcore.search import MAX_LIMIT
+from mcore.scope import ALL
+from mcore.search import ANY_TIME, MAX_LIMIT
 from mcore.tokenize import without_payloads
 
 SAMPLES = 20  # queries of each script
@@ -64,14 +65,16 @@ def _share(found, expected):
 
 
 def _read(app, rng, samples):
-    """(path -> _Card with its plain text, script -> the queries drawn); each file is read once.
+    """(path -> _Card with its plain text, script -> the queries drawn); each file is read once, forgotten cards
+    are left out.
 
     Each place drawn has the same chance to be among the samples (reservoir sampling).
     """
     settings, store = app.settings, app.store
     names = store.real_names(store.ids().values())
     cards, asked, drawn = {}, {}, dict.fromkeys(SCRIPTS, 0)
-    paths = sorted(store.ids().items())
+    searchable = app.searcher.searchable()
+    paths = [(path, id) for path, id in sorted(store.ids().items()) if path in searchable]
     for done, (path, id) in enumerate(paths):
         if app.progress:
             app.progress(done, len(paths))
@@ -105,12 +108,16 @@ def _missed(app, script, query, wanted):
     misses = [Miss(script, query, path, "not found") for path in sorted(wanted - found)]
     if misses or not wanted:
         return misses
-    shown = {hit.path for hit in app.searcher.search(query, MAX_LIMIT, sync=False, match="cascade").hits}
+    shown = {hit.path for hit in _widest_search(app, query).hits}
     if not shown & found:
         return [Miss(script, query, path, "found, and no hit is shown") for path in sorted(wanted)]
     if len(found) <= MAX_LIMIT:
         return [Miss(script, query, path, "found, and not among the hits") for path in sorted(wanted - shown)]
     return []
+
+
+def _widest_search(app, query):
+    return app.searcher.search(query, MAX_LIMIT, sync=False, match="cascade", scope=ALL, as_of=ANY_TIME)
 
 
 def _stands(app, card):

@@ -167,6 +167,14 @@ class Store:
                     raise sqlite3.DatabaseError("malformed row of cards")
                 yield row[0], row[2:], row[1]
 
+    def each_id(self):
+        """(rel_path, id, stamp as a tuple) of every indexed card, one at a time (memory)."""
+        with guarded(self.path):
+            for path, id, *stamp in self.connection.execute(
+                "SELECT rel_path, id, size, mtime_ns, ctime_ns, inode FROM cards"
+            ):
+                yield path, id, tuple(stamp)
+
     def folders(self):
         """prefix -> digest (None: not settled) of every folder that has cards or unreadable files here; {} when
         they do not add up to the cards there are."""

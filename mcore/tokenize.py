@@ -161,7 +161,7 @@ class _WordForms(dict):
 
 
 _word_forms = _WordForms()
-_MAX_CACHED = 100_000
+_MAX_CACHED = 30_000  # 8 MB
 
 
 def _forms(word):

@@ -64,3 +64,13 @@ def test_what_looks_like_a_credential_is_never_drawn(make_app, write_note, memor
 def test_without_a_card_there_is_nothing_to_test(memory):
     ran = memory("selftest")
     assert ran.code == 1 and "no card to draw words from" in ran.out
+
+
+def test_a_card_that_is_not_searched_now_is_no_miss(make_app, write_note):
+    write_note("old.md", "zebra of old 11")
+    write_note("new.md", "---\nsupersedes: old.md\n---\nzebra of new 12")
+    write_note("gone.md", "---\nforgotten_at: 2026-01-01\n---\nzebra of gone 13")
+    write_note("theirs.md", "---\nscope: project/x\n---\nzebra of theirs 14")
+    write_note("past.md", "---\nvalid_to: 2020-01-01\n---\nzebra of past 15")
+    result = selftest(make_app(), seed=1)
+    assert (result.recall, result.misses, result.cards) == (1.0, [], 4)

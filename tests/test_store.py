@@ -23,14 +23,14 @@ def path(tmp_path):
     return str(tmp_path / "home" / "memory.db")
 
 
-def row(rel_path="a.md", body="body words", **fields):
+def row(rel_path="a.md", body="body words", labels="", **fields):
     given = dict.fromkeys(Row._fields) | Row._field_defaults | {
         "rel_path": rel_path, "title": rel_path, "kind": "tool", "source": "", "tags": "[]", "length": len(body),
         "content_hash": body.encode(), "size": 0, "mtime_ns": 0, "ctime_ns": 0, "inode": 0, "racy": 0, "remark": "",
         "indexed_at": "",
     }  # fmt: skip
     given.update(fields)
-    given["columns"] = columns(given["title"], "", body)
+    given["columns"] = columns(given["title"], labels, body)
     return Row(**given)
 
 

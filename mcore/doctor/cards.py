@@ -4,7 +4,7 @@ import os
 import time
 from collections import namedtuple
 
-from mcore import frontmatter, hidden, portable, secretscan, validity, vault
+from mcore import frontmatter, hidden, portable, secretscan, vault
 from mcore.card import GENERIC_STEMS, KIND_FOLDERS, content_hash, name_key, os_stem
 from mcore.cardfile import read_card
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error, line_in
@@ -37,7 +37,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
         scan = vault.scan(root, settings.ignore)
     except SetupError as error:
         return Vault({}, {}, {}, [from_error("vault", ERROR, root, error)])
-    found, digests, sums, titles, texts, linking = [], {}, {}, {}, [], []
+    found, digests, sums, titles, closed, texts = [], {}, {}, {}, set(), []
     for done, path in enumerate(sorted(scan.files)):
         if progress:
             progress(done, len(scan.files))
@@ -50,12 +50,12 @@ def check_vault(settings, progress=None, sums_up_to=0):
             continue
         digests[path] = content_hash(data)
         card = read_card(path, text)
-        titles.setdefault(name_key(card.title), []).append(path)
+        closed.update((*card.life.supersedes, *card.life.retracts))
+        if not card.life.forgotten:
+            titles.setdefault(name_key(card.title), []).append(path)
         if remark:
             found.append(finding("not-utf8", WARNING, path, remark, "save it as UTF-8", line_in(remark)))
         found += _of_card(path, text, card)
-        if (card.life.supersedes or card.life.retracts) and not card.life.retracted:
-            linking.append((path, card, scan.files[path].mtime_ns / 1e9))
         if len(scan.files) <= sums_up_to:
             texts.append((path, searched_texts(card)))
         if len(texts) == _BATCH:
@@ -64,8 +64,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
     sums.update(_sums(texts))
     found += _left_out(scan)
     found += _names(scan)
-    found += _duplicates(titles)
-    found += _links(linking, digests)
+    found += _duplicates(titles, closed)
     found += _stale_temps(root, scan.files)
     return Vault(scan.files, digests, sums, found)
 
@@ -84,22 +83,6 @@ def _missing(settings):
     return finding("no-vault", WARNING, root, "the vault does not exist", cure)
 
 
-def _links(linking, paths):
-    """Findings in the links by which cards supersede others; `linking` holds (path, card, file time)."""
-    by_name, links, broken = validity.named(paths), [], []
-    for path, card, changed in linking:
-        starts = validity.starts(card.life.valid_from, card.created, changed)
-        for targets, wrong in ((card.life.supersedes, False), (card.life.retracts, True)):
-            for target in targets:
-                there = validity.resolve(target, paths, by_name)
-                if there is None:
-                    broken.append((path, target))
-                else:
-                    links.append(validity.Link(path, starts, there, wrong))
-    for path, what in validity.link_faults(links, broken):
-        yield finding("link", WARNING, path, what, "mend the link in its frontmatter")
-
-
 def _of_card(path, text, card):
     """Findings in the text of one card."""
     for line, message in card.warnings:
@@ -108,8 +91,8 @@ def _of_card(path, text, card):
     if line:
         message = "the frontmatter that begins here never closes: its fields are read as body"
         yield finding("frontmatter", WARNING, path, message, "end it with a line ---", line)
-    for note in card.life.notes:
-        yield finding("field", WARNING, path, note, "mend the field")
+    for message in card.life.notes:
+        yield finding("validity", WARNING, path, message, "correct that field")
     if not text.strip():
         yield finding("empty-card", NOTE, path, "there is nothing in it", "write it, or remove the file")
     for secret in secretscan.scan(text):
@@ -161,8 +144,12 @@ def _names(scan):
         yield finding("name-collision", WARNING, group[0], message, "rename all but one")
 
 
-def _duplicates(titles):
+def _duplicates(titles, closed):
+    """Findings on cards of one title; one that is forgotten, or that a newer card closes, is in nobody's way."""
     for paths in titles.values():
+        paths = [path for path in paths if closed.isdisjoint((path, os_stem(path), os_stem(path.rpartition("/")[2])))]
+        if not paths:
+            continue
         stem = os_stem(paths[0].rsplit("/", 1)[-1]).casefold()
         if len(paths) > 1 and stem not in GENERIC_STEMS:
             more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""

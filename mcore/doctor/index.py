@@ -5,19 +5,19 @@ import shlex
 
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.importer import stale_builds
+from mcore.importer import link_faults, stale_builds
 from mcore.render import counted
 from mcore.store import looking
 from mcore.vault import is_walked, names_in
 
-WAIT_SECONDS = 2.0
+WAIT_SECONDS = 1.0
 
 
 def check_index(app, seen):
     """(path of the index, number of cards in it, findings); `seen` is the Vault as its files are."""
     update = _command(app.settings, "index")
     try:
-        path = app.db_path
+        path = app.index_path(WAIT_SECONDS)
     except SetupError as error:
         path = app.settings.db.path
         return path, 0, [from_error("index-foreign", ERROR, path, error)]
@@ -70,6 +70,7 @@ def _look(app, path, seen, update):
             cure = f"choose another file with --db, or take it over: {rebuild}"
             return store.total(), [finding("index-other-vault", ERROR, path, f"it was made for {owner}", cure)]
         found = _compared(store, path, seen, app.settings, update)
+        found += [finding("link", WARNING, card, text, "mend the link") for card, text in link_faults(store)]
         return store.total(), found + (_postings(store, path, seen, rebuild) if seen.sums else [])
 
 
