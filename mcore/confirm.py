@@ -2,7 +2,7 @@
 
 A flipped byte inside a word of the full text is no damage that SQLite notices: the card is missed and
 nothing looks wrong (1 search in 740 over indexes with one byte flipped). The files are the truth, so they
-have the last word before "nothing found" is said. It costs .4 s of CPU at 10,000 cards of 2 KB, and only
+have the last word before "nothing found" is said. It costs .5 s of CPU at 10,000 cards of 2 KB, and only
 where nothing was found.
 
 Tried and left out: FTS5's own integrity-check (.5 s, and of a contentless table it does not tell whether
@@ -18,11 +18,13 @@ the index should find is always among what is left, and that is then cut and ask
 import re
 import time
 import unicodedata
+from collections import namedtuple
 from functools import lru_cache
 
 from mcore.card import content_hash
 from mcore.cardfile import read_card
-from mcore.errors import StoreDamaged
+from mcore.errors import CardError, StoreDamaged
+from mcore.render import scrub
 from mcore.store import REBUILD, holds
 from mcore.tokenize import columns, normalize, to_query_expr
 from mcore.vault import decode
@@ -45,8 +47,8 @@ def is_doubtful(store, indexer, terms, hits):
     """Whether an answer should be confirmed: there is no hit, or the only one does not hold what was asked."""
     if len(hits) != 1 or hits[0].matched != "all":
         return not hits
-    data = indexer.bytes_of(store.real_names([hits[0].id])[hits[0].id])
-    return data is not None and not _Needles(terms).are_in(f"{hits[0].path}\n{_text(data)}")
+    file = _read(indexer, store.real_names([hits[0].id])[hits[0].id])
+    return file is not None and not _Needles(terms).are_in(f"{hits[0].path}\n{file.text}")
 
 
 def confirm(store, indexer, terms, filtered):
@@ -77,32 +79,39 @@ def confirm(store, indexer, terms, filtered):
 
 def _is_missed(row, indexer, needles, expr):
     """Whether a card's file answers an expression, which the index denies."""
-    data = indexer.bytes_of(row.name)
-    if data is None:
+    file = _read(indexer, row.name)
+    if file is None:
         return False
-    text = _text(data)
-    likely = needles.are_in(f"{row.rel_path}\n{text}")
-    if not likely and not _is_encoded(text):
+    likely = needles.are_in(f"{row.rel_path}\n{file.text}")
+    if not likely and not _is_encoded(file.text):
         return False
-    card = read_card(row.rel_path, text)
+    card = read_card(row.rel_path, file.text)
     if card.life.forgotten or not likely and not needles.are_in(f"{card.title}\n{card.labels}"):
         return False
-    if content_hash(data) != row.content_hash:
+    if content_hash(file.data) != row.content_hash:
         return False  # changed since; it was not taken in, and the answer says so
     return holds(columns(card.title, card.labels, card.body), expr)
 
 
 def _says_the_same(row, indexer):
     """Whether kind and source in the index are those in the file, as far as the file is what was indexed."""
-    data = indexer.bytes_of(row.name)
-    if data is None or content_hash(data) != row.content_hash:
+    file = _read(indexer, row.name)
+    if file is None or content_hash(file.data) != row.content_hash:
         return True
-    card = read_card(row.rel_path, _text(data))
-    return (card.kind, card.source) == (row.kind, row.source)
+    card = read_card(row.rel_path, file.text)
+    return [scrub(text).replace("\0", " ") for text in (card.kind, card.source)] == [row.kind, row.source]
 
 
-def _text(data):
-    return decode(data)[0].replace("\0", " ")
+_File = namedtuple("_File", "data text")
+
+
+def _read(indexer, name):
+    """The bytes and the text of a card's file; None when it cannot be read as one (any more)."""
+    data = indexer.bytes_of(name)
+    try:
+        return None if data is None else _File(data, decode(data)[0].replace("\0", " "))
+    except CardError:
+        return None
 
 
 def _is_encoded(text):

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from itertools import chain
 
 from mcore import validity, vault
-from mcore.card import content_hash, os_stem
+from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.changes import find_changes, look
 from mcore.errors import (
@@ -500,15 +500,7 @@ def _derive_closings(store):
 
 def link_faults(store):
     """(rel_path, what is wrong) of links between cards that lead nowhere, or are not heeded because another holds."""
-    links, broken = _resolved(store)
-    closed = validity.closings(links)
-    for path, target in broken:
-        yield path, f"it supersedes {target!r}, and there is no such card"
-    for link in links:
-        if link.target not in closed:
-            yield link.path, f"it supersedes {link.target}, and itself is superseded by that or was never true"
-        elif closed[link.target].path != link.path:
-            yield link.path, f"it supersedes {link.target}, and {closed[link.target].path} does so already"
+    return validity.link_faults(*_resolved(store))
 
 
 def _resolved(store):
@@ -517,10 +509,8 @@ def _resolved(store):
     links = [(row, target, wrong) for row in rows for target, wrong in json.loads(row.links)]
     wanted = {name for _, target, _ in links for name in (target, f"{target}.md")}
     paths = store.hashes(wanted).keys() if wanted else ()
-    by_name = {}
-    if any(target not in paths and f"{target}.md" not in paths for _, target, _ in links):
-        for path in store.paths():
-            by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
+    strays = any(target not in paths and f"{target}.md" not in paths for _, target, _ in links)
+    by_name = validity.named(store.paths()) if strays else {}
     found, broken = [], []
     for row, target, wrong in links:
         path = validity.resolve(target, paths, by_name)

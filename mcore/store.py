@@ -361,6 +361,8 @@ class Store:
     def known_files(self):
         """A Known for every card."""
         rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
+        if any(not isinstance(path, str) or not isinstance(raw, (bytes, type(None))) for path, raw, *_ in rows):
+            raise StoreDamaged(f"cannot use the index {self.path}", "it is damaged (malformed row of cards)", REBUILD)
         return [Known(path, os.fsdecode(raw) if raw else path, *rest) for path, raw, *rest in rows]
 
     # ---- what the ranking reads ------------------------------------------------------------------

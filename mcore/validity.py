@@ -9,6 +9,7 @@ named in `notes`: a card is never lost over a date.
 from collections import namedtuple
 
 from mcore import scope as scopes
+from mcore.card import os_stem
 from mcore.frontmatter import boolean, text_list, timestamp
 from mcore.frontmatter.pattern import Pattern
 
@@ -200,6 +201,32 @@ def closings(links):
             continue
         closed[link.target] = Closing(link.path, ALWAYS if link.wrong else link.starts, link.wrong)
     return closed
+
+
+def link_faults(links, broken):
+    """(path, sentence) for each link that leads nowhere, or is not heeded because another one holds.
+
+    `links` are Links between cards that are there, `broken` (path, target as written) of the others.
+    """
+    closed = closings(links)
+    faults = [(path, f"it supersedes {target!r}, and there is no such card") for path, target in broken]
+    for link in links:
+        if link.target not in closed:
+            why = "itself is superseded by that or was never true"
+        elif closed[link.target].path != link.path:
+            why = f"{closed[link.target].path} does so already"
+        else:
+            continue
+        faults.append((link.path, f"it supersedes {link.target}, and {why}"))
+    return faults
+
+
+def named(paths):
+    """casefolded file name without suffix -> rel_paths, as `resolve` wants it."""
+    by_name = {}
+    for path in paths:
+        by_name.setdefault(os_stem(path.rsplit("/", 1)[-1]).casefold(), []).append(path)
+    return by_name
 
 
 def _leads_to(closed, path, target):

@@ -103,6 +103,20 @@ def test_a_kind_that_changed_in_the_index_alone_is_no_empty_answer(app, write_no
         app.searcher.search("zebrafish", kind="project")
 
 
+def test_a_kind_that_cannot_be_stored_as_it_is_is_no_damage(app, write_note):
+    write_note("a.md", '---\nkind: "to\\0ol"\n---\nzebrafish')
+    assert app.searcher.search("zebrafish", kind="project").hidden == {"kind": 1}
+
+
+@pytest.mark.parametrize("path", ["7", "x'ff'"])
+def test_a_row_of_cards_that_makes_no_sense_is_damage(app, write_note, path):
+    write_note("a.md", "zebrafish")
+    app.searcher.search("zebrafish")
+    sql(app, f"UPDATE cards SET raw_name = {path if path == '7' else 'NULL'}, rel_path = {path}")
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("okapi", sync=False)
+
+
 @pytest.mark.parametrize("query", ["okapi", "云服务商", "brafish", "...", "fish", "里巴"])
 def test_a_true_empty_answer_is_one(app, write_note, query):
     write_note("a.md", "zebrafish 阿里云")
@@ -117,8 +131,10 @@ def test_what_is_left_out_on_purpose_is_no_damage(app, write_note):
     assert app.searcher.search("zebrafish", kind="project").hidden == {"kind": 1}
     os.unlink(gone)
     assert app.searcher.search("okapi", sync=False).hits == []
-    write_note("c.md", "wombat")
-    assert app.searcher.search("wombat", sync=False).hits == []
+    for later in ("wombat", b"\xff\xfe\xfd\0wombat\0"):
+        write_note("c.md", later)
+        assert app.searcher.search("wombat", sync=False).hits == []
+    assert app.searcher.search("quokka", sync=False).warnings == []
 
 
 def test_what_could_not_be_confirmed_in_time_is_said(app, write_note, monkeypatch):

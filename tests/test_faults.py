@@ -20,6 +20,7 @@ SMALL = {
     "power_loss": "--captures 5",
     "random_edits": "--sequences 1 --edits 12",
     "rebuild_searches": "--searches 60 --cards 60",
+    "safety_lines": "--only terminal,quoting",
     "writers": "--processes 3 --titles 3 --rounds 1 --servers 1 --seconds 1 --limit 60 --below .",
 }
 

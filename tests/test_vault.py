@@ -423,3 +423,12 @@ def test_a_descriptor_that_fails_to_close_after_reading_is_no_failure(root, monk
     monkeypatch.setattr(os, "close", failing)
     assert read_bytes(path, 100)[0] == b"zebra"
     vault.sync_folder(root)
+
+
+def test_without_hard_links_a_taken_name_is_not_replaced_either(root, monkeypatch):
+    def link(*_):
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", link)
+    assert publish(root, "a.md", b"first") and not publish(root, "a.md", b"second")
+    assert read_bytes(os.path.join(root, "a.md"), 100)[0] == b"first" and os.listdir(root) == ["a.md"]
