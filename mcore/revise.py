@@ -257,7 +257,7 @@ def _indexed(app, result):
 def supersede(app, card, given, body, valid_from=None, wrong=False, expected_revision=None, reject_secrets=False):
     """Writes a new card that closes an old one; the Superseded. The old file is not touched.
 
-    Title, kind, tags, aliases, questions and scope that are not `given` are the old card's. With `wrong`
+    Title, kind, tags, aliases, questions, scope and pin that are not `given` are the old card's. With `wrong`
     the old card was never right (a retraction with the right fact). One successor a card: a second one
     is a conflict that names the first. Raises NotFound, UsageError, SetupError.
     """
@@ -273,7 +273,7 @@ def supersede(app, card, given, body, valid_from=None, wrong=False, expected_rev
         old = read_card(detail.rel_path, vault.decode(data)[0])
         life = app.store.lives([detail.id], app.settings.scopes)[detail.id]
         link = "retracts" if wrong else "supersedes"
-        inherited = _inherited(old, life, {k: v for k, v in fields.items() if v is not None})
+        inherited = _inherited(old, life, fields)
         begins = inherited.setdefault("valid_from", utc_now())
         inherited[link] = [detail.rel_path]
         result = Superseded("", None, None, None, detail.rel_path, begins, wrong, None, False, [], [], [])
@@ -293,10 +293,16 @@ def _inherited(old, life, fields):
     """The new card's fields: those given, else the old card's."""
     kind = old.kind if old.kind in KIND_FOLDERS else "knowledge"
     questions = text_list(next((v for k, v in old.fields.items() if k.casefold() == "questions"), None))
-    before = {"title": old.title, "kind": kind, "source": None, "tags": old.tags, "aliases": old.aliases,
-              "questions": questions, "scope": life.scope if life.scope != scopes.GLOBAL else None}  # fmt: skip
-    merged = {name: value for name, value in {**before, **fields}.items() if value}
-    return {"source": None, "tags": [], **merged}
+    before = {
+        "title": old.title,
+        "tags": old.tags,
+        "aliases": old.aliases,
+        "questions": questions,
+        "scope": life.scope if life.scope != scopes.GLOBAL else None,
+        "pinned": old.life.pinned,
+    }
+    merged = {name: value for name, value in {**before, **fields}.items() if value}  # given as None: taken out
+    return {"kind": kind, "source": None, "tags": [], **merged}
 
 
 def _not_superseded(app, result, detail, old, life, data, expected, fields, body):

@@ -254,7 +254,7 @@ class FtsSearcher(Searcher):
         else:
             reason = "no_lexical_match" if self.store.count_passing(*ask.filters) else "empty_scope"
         terms = [term.text for term in ask.terms]
-        lacked = [term for term in terms if all(term in hit.missing for hit in hits)]
+        lacked = [term for term in terms if all(term in hit.missing for hit in hits)] if hits or not found else []
         more = offset + limit if hits and len(found) >= offset + limit < MAX_POOL else None
         return Retrieval(strategy, reason, asked, len(found), offset, more,
                          [term for term in terms if term not in lacked], lacked)  # fmt: skip

@@ -33,6 +33,7 @@ def test_pages_follow_one_another_without_gap_or_repeat(app):
 def test_an_offset_beyond_what_was_found_says_so(app, memory):
     result = search(app, "zebra", offset=30)
     assert (result.hits, result.retrieval.reason, result.retrieval.pool) == ([], "offset_beyond_pool", 30)
+    assert (result.retrieval.terms_used, result.retrieval.terms_dropped) == (["zebra"], [])
     assert "30 cards were found" in memory("search", "zebra", "--offset", "30").out
     assert search(app, "zebra", offset=10_000).retrieval.reason == "offset_beyond_pool"
 

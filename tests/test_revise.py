@@ -231,6 +231,14 @@ def test_a_new_fact_closes_an_old_one_whose_file_is_not_touched(app, tmp_path):
     assert (was.state, was.replaced_by, was.valid_to) == ("superseded", new.path, shown.valid_from)
 
 
+def test_a_successor_inherits_what_is_not_given_and_empty_takes_out(app):
+    old = capture(app, "db host", BODY, "tool", ["db"], more={"aliases": ["主库"], "pinned": True, "priority": "2"})
+    new = supersede(app, old.path, {"tags": [], "title": "主机", "kind": ""}, NEXT)
+    shown = show(app, path=new.path)
+    assert (shown.title, shown.kind, shown.tags) == ("主机", "tool", [])
+    assert (shown.fields["aliases"], shown.fields["pinned"], "priority" in shown.fields) == (["主库"], True, False)
+
+
 def test_search_as_of_a_time_shows_what_was_in_force(app, write_note):
     write_note("a.md", "---\ntitle: host\ncreated: 2020-01-01\nvalid_from: 2020-01-01\n---\nthe host is alpha")
     write_note("b.md", "---\ntitle: host\nvalid_from: 2022年1月1日\nsupersedes: a.md\n---\nthe host is beta")

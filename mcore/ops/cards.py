@@ -21,7 +21,7 @@ def _capture(app, args):
         args["source"] or app.client,
         args["on_conflict"],
         args["reject_secrets"],
-        {name: args[name] for name in FIELD_NAMES},
+        {name: args[name] for name in (*FIELD_NAMES, "priority")},
     )
 
 
@@ -52,6 +52,7 @@ CAPTURE = Operation(
         param("kind", help="kind of fact", default=DEFAULT_KIND, choices=tuple(KIND_FOLDERS), brief=True),
         param("tags", "array", "tags", default=(), brief=True),
         *field_params(),
+        param("priority", help="as you use it", door="cli"),
         param("source", help="who says so (default: the client's name)", door="cli"),
         param(
             "on_conflict",
