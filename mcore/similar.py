@@ -15,10 +15,10 @@ CANDIDATES = 50  # cards whose length is looked at
 K1, B = 1.2, 0.75
 
 
-def similar(store, title, body, limit, without, limits):
+def similar(store, title, body, limit, without, limits=None):
     """Up to `limit` other cards that share rare words with a text, nearest first, as Found rows with scores.
 
-    `without` is the rel_path of the card itself, `limits` says which cards may be named.
+    `without` is the rel_path of the card itself, `limits` says which cards may be named (None: any).
     """
     with store.reading():
         total, shared = store.rows_in_index(), {}
