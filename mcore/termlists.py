@@ -14,7 +14,7 @@ from mcore.schema import CARDS_FTS
 
 FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
 FEW_ROWS, MANY_ROWS = 64, 512  # a term gets a list from here on in a small index, and in a large one
-ROWS_SHARE = 32  # between the two: one row in so many
+ROWS_SHARE = 16  # between the two: one row in so many
 SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
 RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
 MOST_ROWS = 1 << 27  # a larger row number is damage
