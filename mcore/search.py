@@ -182,10 +182,11 @@ class _Look:
         return self._labelled(found) if found else []
 
     def _inexact(self):
-        """doc -> score of cards that hold other forms of the words, or words inside longer ones."""
-        scores = self._scores(None)
+        """doc -> score of cards that hold another form of a term; a word inside one is not enough."""
+        scores, texts = self._scores(None), {term.text for term in self.terms}
         accounts = self.ranking.account(scores.keys())
-        return {doc: scores[doc] for doc, told in accounts.items() if any(f.part.kind != "single" for f, *_ in told)}
+        held = {doc for doc, told in accounts.items() for feature, *_ in told if feature.part.text in texts}
+        return {doc: scores[doc] for doc in held}
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
