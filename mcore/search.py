@@ -40,7 +40,7 @@ Result.__doc__ = """The answer to one search.
 
 `matched` is the highest tier of its hits ("" when there is none). `searched` is how many cards were searched,
 `hidden` maps a filter to the number of hits it hid, `nearest` names terms the vault does have that
-are like the query's unknown ones; the last two are filled when there is no hit. `explained` is None unless it
+are like the query's unknown ones; the last two are filled when there is no hit. `explained` is {} unless it
 was asked for.
 """
 
@@ -87,7 +87,7 @@ class FtsSearcher(Searcher):
                 )
             hidden = {} if hits else self._hidden(terms, kind, source)
             nearest = [] if hits or not terms else self._nearest(terms, query)
-            explained = None
+            explained = {}
             if is_explained:
                 from mcore.explain import explain
 

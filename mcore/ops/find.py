@@ -96,7 +96,7 @@ SEARCH = Operation(
         "hidden": {"type": "object"},
         "nearest": {"type": "array", "items": {"type": "string"}},
         "freshness": {"type": "object"},
-        "explained": {"type": ["object", "null"]},
+        "explained": {"type": "object"},
         "warnings": {"type": "array", "items": {"type": "object"}},
     },
 )
