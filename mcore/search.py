@@ -32,7 +32,7 @@ from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.snippet import snippet
 from mcore.store import Limits
-from mcore.tokenize import MAX_TERMS, identifier_parts, query_pieces, split_query, split_word, term_expr, to_query_expr
+from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
@@ -69,7 +69,7 @@ Result.__doc__ = """The answer to one search.
 are like the query's unknown ones (when there is no hit). `as_of` is the time asked about, if any,
 `scope` the scopes that were searched ([]: all). `outdated` are cards that answer and are not in force,
 with their successors; named when nothing in force answers. `explained` is
-None unless it was asked for.
+{} unless it was asked for.
 """
 Outdated = namedtuple("Outdated", "path title state replaced_by")
 Retrieval = namedtuple("Retrieval", "strategy reason queries pool offset next_offset terms_used terms_dropped")
@@ -142,7 +142,7 @@ class FtsSearcher(Searcher):
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden, outdated, nearest = self._beside(ask, found, matched, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
-            explained = None
+            explained = {}
             if is_explained:
                 from mcore.explain import explain
 
@@ -389,20 +389,11 @@ class _Look:
         return self._labelled(found) if found else []
 
     def _inexact(self):
-        """doc -> score of cards that hold other forms of the words, or words inside longer ones.
-
-        The letters before and after a number (`bj` and `db` of `bj09db`) alone say nothing of it.
-        """
-        scores, telling = self._scores(None), set()
-        for piece, is_unspaced in query_pieces(self.query):
-            if not is_unspaced:
-                telling.update(split_word(piece))
-                telling.update(" ".join([] if re.search("[0-9]", piece) else identifier_parts(piece)).split())
-        return {
-            doc: scores[doc]
-            for doc, told in self.ranking.account(scores.keys()).items()
-            if any(f.part.kind != "single" and (f.part.kind != "word" or f.part.text in telling) for f, *_ in told)
-        }
+        """doc -> score of cards that hold another form of a term; a word inside one is not enough."""
+        scores, texts = self._scores(None), {term.text for term in self.terms}
+        accounts = self.ranking.account(scores.keys())
+        held = {doc for doc, told in accounts.items() for feature, *_ in told if feature.part.text in texts}
+        return {doc: scores[doc] for doc in held}
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it

@@ -14,7 +14,7 @@ from mcore.schema import CARDS_FTS
 
 FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
 FEW_ROWS, MANY_ROWS = 64, 512  # a term gets a list from here on in a small index, and in a large one
-ROWS_SHARE = 32  # between the two: one row in so many
+ROWS_SHARE = 16  # between the two: one row in so many
 SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
 RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
 MOST_ROWS = 1 << 27  # a larger row number is damage
@@ -22,7 +22,9 @@ DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: th
 
 _LAST_CHAR = "\U0010ffff"
 _FIRST_UNSPACED = "\u2e80"
-_STEMMED = re.compile(r"[a-z]{3,24}")
+_WORDS = re.compile(r"[a-z]{3,24}")
+# Every ending that a step of Porter's algorithm changes; most words that are no English have none.
+_STEMMED = re.compile(r"[a-z]+(?:s|ed|ing|y|i|e|al|er|or|ic|nt|nce|ou|on|sm|ful|ll|bl|at|iz)")
 _WEIGHT = "CASE col WHEN 'title' THEN 4 WHEN 'labels' THEN 2 ELSE 1 END"
 _COUNT = "count(*) + 3 * max(col = 'title') + max(col = 'labels')"
 _VIEWS = (
@@ -50,11 +52,12 @@ def make(connection):
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
     least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
     is_small = rows <= SINGLES_UP_TO
-    words = "SELECT term FROM temp.words WHERE term >= 'a' AND term < '{' AND doc > ?"
-    add_stems(connection, [term for (term,) in connection.execute(words, (0 if is_small else RARE_ROWS,))])
-    listed = "SELECT term FROM temp.words WHERE doc >= ? AND term > ''"
-    for (term,) in connection.execute(listed, (least,)).fetchall():
-        _store(connection, term, _counted(connection, term), last)
+    wanted = "SELECT term, doc FROM temp.words WHERE doc >= ? OR term >= 'a' AND term < '{' AND doc > ?"
+    found = connection.execute(wanted, (least, 0 if is_small else RARE_ROWS)).fetchall()
+    add_stems(connection, [term for term, _ in found if term])
+    for term, size in found:
+        if size >= least and term:
+            _store(connection, term, _counted(connection, term), last)
     characters = Counter()
     if is_small:
         sql = "SELECT term, doc FROM temp.words WHERE term >= ?"
@@ -108,7 +111,7 @@ def add_stems(connection, words):
     """Notes the stems of those words that are not their own."""
     from mcore.stem import stem
 
-    stems = ((stem(word), word) for word in words if _STEMMED.fullmatch(word))
+    stems = ((stem(word), word) for word in words if len(word) < 25 and _STEMMED.fullmatch(word))
     connection.executemany(
         "INSERT OR IGNORE INTO stems VALUES (?, ?)", [(root, word) for root, word in stems if root != word]
     )
@@ -135,7 +138,7 @@ def add(connection, cut):
             )
     words = set()
     for _, *columns in cut:
-        words.update(*map(_STEMMED.findall, columns))
+        words.update(*map(_WORDS.findall, columns))
     add_stems(connection, words)
 
 

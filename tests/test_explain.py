@@ -52,4 +52,4 @@ def test_a_known_word_needs_no_other(app):
 def test_an_answer_is_the_same_with_its_account(app):
     for query in ("nginx", "ngin", "how was it deployed?", "zzzz"):
         plain, told = app.searcher.search(query), explained(app, query)
-        assert plain.explained is None and plain.hits == told.hits
+        assert plain.explained == {} and plain.hits == told.hits

@@ -140,7 +140,7 @@ SEARCH = Operation(
         "nearest": {"type": "array", "items": {"type": "string"}},
         "retrieval": {"type": "object"},
         "freshness": {"type": "object"},
-        "explained": {"type": ["object", "null"]},
+        "explained": {"type": "object"},
         "warnings": {"type": "array", "items": {"type": "object"}},
     },
 )
