@@ -52,22 +52,26 @@ def is_doubtful(store, indexer, terms, hits):
     return file is not None and not _Needles(terms).are_in(f"{hits[0].path}\n{file.text}")
 
 
-def confirm(store, indexer, terms, filters):
+def confirm(store, indexer, terms, filters, hits):
     """How many cards could not be looked at in time before "nothing found" is said; 0: it is confirmed.
 
-    `filters` are the kind, source and limits that were asked for. Raises StoreDamaged when a card whose file
-    is what was indexed answers, and the index does not have it. Cards that the index does find are somebody
-    else's choice to leave out (a filter, a deleted file).
+    `filters` are the kind, source and limits that were asked for; a doubtful answer may have one hit. Raises
+    StoreDamaged when a card whose file is what was indexed answers, and the index does not have it. Cards that
+    the index does find are somebody else's choice to leave out (a filter, a deleted file).
     """
     store.check_rows()
     if not terms:
         return 0
     expr = next(filter(None, (to_query_expr(terms, tier) for tier in LOOSEST_FIRST)))
-    found, needles = set(store.docs_matching(expr)), _Needles(terms)
-    if not found and not store.knows_any(" ".join(form for term in terms for form in (*term.phrases, *term.parts))):
-        return 0
+    found, needles = set(store.found(store.docs_matching(expr))), _Needles(terms)
     passing, filtered = store.docs_of(*filters) | found, any(filters[:2])
-    rows = [row for row in store.known_files() if row.doc in passing]
+    if found and not hits:
+        # The index finds cards that a filter, a scope or a date leaves out, so it knows the words. Whether it
+        # knows those cards' kind and source, too, their files say.
+        passing = found if filtered else ()
+    elif not found and not store.knows_any(_words(terms)):
+        passing = ()
+    rows = [row for row in store.known_files() if row.doc in passing] if passing else []
     deadline = time.monotonic() + SECONDS
     for at, row in enumerate(rows):
         if time.monotonic() > deadline:
@@ -80,6 +84,10 @@ def confirm(store, indexer, terms, filters):
         why = f"{row.rel_path} holds what was asked for, and is missing or wrong in the index"
         raise StoreDamaged(f"cannot use the index {store.path}", why, REBUILD)
     return 0
+
+
+def _words(terms):
+    return " ".join(form for term in terms for form in (*term.phrases, *term.parts))
 
 
 def _is_missed(row, indexer, needles, expr):
