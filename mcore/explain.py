@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from mcore.nearest import nearest
+from mcore.nearest import nearest, slips_in
 from mcore.termlists import FIELD_WEIGHTS
 from mcore.tokenize import is_single, query_pieces, term_expr
 
@@ -84,7 +84,9 @@ def nearest_words(store, terms, query):
         word = term.phrases[0].split()[-1]
         if len(word) > 2 and word.isascii():
             starts = dict.fromkeys((word[0], word[1]))  # a slip in the first letter leaves the second
-            words = [other for start in starts for other in store.vocabulary(start, _MOST_WORDS)]
+            most = slips_in(word)
+            lengths = len(word) - most, len(word) + most
+            words = [other for start in starts for other in store.vocabulary(start, lengths, _MOST_WORDS)]
             near = [] if word in words else nearest(word, words, NEAREST)
             if near:
                 found[term.text] = near
@@ -100,7 +102,7 @@ def _mended(store, run, unknown):
     for at in range(1, len(run) - 1):
         left, right = run[at - 1 : at + 1], run[at : at + 2]
         if left in unknown and right in unknown:
-            inner = [pair[1] for pair in store.vocabulary(run[at - 1], _MOST_WORDS) if len(pair) == 2]
+            inner = [pair[1] for pair in store.vocabulary(run[at - 1], (2, 2), _MOST_WORDS)]
             ends = store.held([char + run[at + 1] for char in inner])
             words = [run[at - 1] + pair for pair in ends][:NEAREST]
             if words:

@@ -319,13 +319,11 @@ class Store:
             (expr, *values),
         )[0][0]
 
-    def vocabulary(self, start, limit=20_000):
-        """The indexed tokens that begin with `start`, at most `limit`."""
+    def vocabulary(self, start, lengths=(1, 1000), limit=20_000):
+        """The indexed tokens that begin with `start` and have so many characters, at most `limit`."""
         self._open_vocabulary()
-        rows = self.query(
-            "SELECT term FROM temp.words WHERE term >= ? AND term < ? LIMIT ?", (start, start + _LAST_CHAR, limit)
-        )
-        return [term for (term,) in rows]
+        sql = "SELECT term FROM temp.words WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?"
+        return [term for (term,) in self.query(sql, (start, start + _LAST_CHAR, *lengths, limit))]
 
     def has_words(self, start):
         """Whether any indexed token begins with `start`."""
