@@ -32,7 +32,7 @@ Operation.__doc__ = """What both doors offer.
 `description` what a model reads before it decides to call. `run(app, args)` returns a result
 tuple, `text(result)` its text form, `exit_code(result)` the process status. `output` is the JSON
 schema of the result's properties. Where two operations have one command word, `claims(words)` of the
-first says whether a command line means it.
+first says whether a command line means it; `words` are those after the command word, without flags.
 """
 
 
