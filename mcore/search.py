@@ -164,16 +164,16 @@ class FtsSearcher(Searcher):
         if not terms:
             return set()
         with self.store.reading():
-            return self._within(self.store.docs_matching(to_query_expr(terms, "all")))
+            return self._within(self.store.docs_matching(to_query_expr(terms, "all")), scopes.ALL, ANY_TIME)
 
-    def searchable(self):
-        """The rel_paths of all cards that a search can find at all, in any scope and at any time."""
+    def searchable(self, scope=None, as_of=None):
+        """The rel_paths of all cards that a search can find; `scope` and `as_of` as `search` takes them."""
         with self.store.reading():
-            return self._within(self.store.docs().values())
+            return self._within(self.store.docs().values(), scope, as_of)
 
-    def _within(self, docs):
-        widest, _ = self.limits(scopes.ALL, as_of=ANY_TIME)
-        return {row.rel_path for row in self.store.found(list(docs), widest).values()}
+    def _within(self, docs, scope, as_of):
+        limits, _ = self.limits(scope, as_of=as_of)
+        return {row.rel_path for row in self.store.found(list(docs), limits).values()}
 
     # ---- which cards may answer ------------------------------------------------------------------
 
