@@ -626,10 +626,12 @@ class Store:
         )
 
     def read_counts(self, limit):
-        """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at))."""
+        """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at)); forgotten
+        cards are not named."""
         cards, readings = self.query("SELECT count(*), coalesce(sum(read_count), 0) FROM card_stats")[0]
         most = self.query(
-            "SELECT rel_path, read_count, last_read_at FROM card_stats "
+            "SELECT rel_path, read_count, last_read_at FROM card_stats WHERE rel_path NOT IN "
+            f"(SELECT rel_path FROM cards WHERE special = 1 AND mark = '{FORGOTTEN}') "
             "ORDER BY read_count DESC, last_read_at DESC LIMIT ?",
             (limit,),
         )
