@@ -270,6 +270,17 @@ def test_a_second_successor_is_a_conflict_that_names_the_first(app, tmp_path):
     assert found(app, "db host") == [chained.path]
 
 
+def test_a_successor_written_by_hand_is_seen_though_a_look_was_just_taken(app, write_note):
+    """A server content with its last look must not write a second successor."""
+    old = capture(app, "db host", BODY)
+    before = app.freshness()
+    write_note("by-hand.md", f"---\ntitle: db host\nsupersedes: [{old.path}]\n---\n{NEXT}\n")
+    app.kept = lambda look: before
+    assert app.freshness() == before
+    second = supersede(app, old.path, {}, LAST)
+    assert (second.status, second.existing_path) == ("conflict", "by-hand.md")
+
+
 def test_a_successor_with_the_old_text_is_a_card_of_its_own(app):
     old = capture(app, "db host", BODY)
     new = supersede(app, old.path, {}, NEXT)
