@@ -365,7 +365,7 @@ class Indexer:
         """Whether a card's file (its name below the vault) still exists, inside the vault."""
         return vault.is_walked(self.root, name, self.settings.ignore)
 
-    def body(self, rel_path, name):
+    def body(self, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
         text = self._text(name)
         return split(text).body if text else ""

@@ -193,7 +193,7 @@ def _joined(group):
 
     def run(app, args):
         operation = named[args["action"]]
-        own = {p.name for p in operation.params}
+        own = [p.name for p in operation.params]
         for name, p in params.items():
             if name not in own and args[name] != p.default:
                 raise UsageError(f"{operation.name} has no argument {name!r}", hint="it takes: " + ", ".join(own))

@@ -36,7 +36,6 @@ from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
-MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
@@ -99,7 +98,7 @@ class Searcher(ABC):
     ):  # fmt: skip
         """The Result for a query: at most `limit` hits, best first, from `offset` on.
 
-        `match` is one of MATCH_MODES. Cards of `scope` (default global; "all" for every one) answer, and
+        `match` is auto, cascade or fill. Cards of `scope` (default global; "all" for every one) answer, and
         global ones unless `scope_only`; those in force `as_of` a time (default now; "any" for all).
         `variants` are other wordings, fused with the query by rank.
         """
@@ -299,7 +298,7 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.body(row.rel_path, query.look.names[row.id]), telling(query.terms)),
+                    snippet(self.indexer.body(query.look.names[row.id]), telling(query.terms)),
                     query.look.missing(row.id) if tier.startswith("any") else [],
                     revision_of(life.content_hash),
                     life.scope,
