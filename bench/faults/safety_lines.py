@@ -76,7 +76,13 @@ LINES = (
         'self.connection.execute("COMMIT")',
         "test_store.py",
     ),
-    Line("late cards at once", "store.py", "late_rows(taken.lacking) if taken.lacking else ()", "()", "test_store.py test_importer.py"),
+    Line(
+        "late cards at once",
+        "store.py",
+        "late_rows(taken.lacking) if taken.lacking else ()",
+        "()",
+        "test_store.py test_importer.py",
+    ),
     Line(
         "quoting of terms",
         "tokenize.py",
