@@ -5,12 +5,13 @@ means: keep `card_stats`, drop the rest, index again.
 
 version 1: first.
 version 2: folders; when and where a card holds (scope to notes); lists of cards for frequent terms, stems.
+version 3: vocabulary.
 """
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
-PLAIN = ("cards", "unreadable", "folders", "meta", "lists", "recent", "lengths", "stems")
+PLAIN = ("cards", "unreadable", "folders", "meta", "lists", "recent", "lengths", "stems", "vocabulary")
 TABLES = (*PLAIN, "cards_fts", "card_stats")
 
 # unicode61 cuts at `-`, `_`, `.`, `/`; the mark categories are added because vowel signs of Thai,
@@ -102,6 +103,10 @@ CREATE TABLE stems (
     word TEXT,                             -- a token with that stem, other than the stem itself
     PRIMARY KEY (stem, word)
 ) WITHOUT ROWID;
+CREATE TABLE vocabulary (                  -- every token of cards_fts a second time: what neither has, no card holds
+    first TEXT PRIMARY KEY,                -- a token
+    block BLOB                             -- it and those after it, a line each, zlib; NULL: it alone
+);
 """
 
 KEPT = """

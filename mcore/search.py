@@ -137,7 +137,7 @@ class FtsSearcher(Searcher):
             hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
             searched = self.store.total() - outside.forgotten
             if is_doubtful(self.store, self.indexer, terms, hits):
-                warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, bool(kind or source)))
+                warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, ask.filters, hits))
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden, outdated, nearest = self._beside(ask, found, matched, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)

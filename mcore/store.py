@@ -163,9 +163,7 @@ class Store:
             values = (folder, folder + _LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
             for row in self.connection.execute(sql, values):
-                if not isinstance(row[0], str):  # NOT NULL says otherwise, a flipped bit does not care
-                    raise sqlite3.DatabaseError("malformed row of cards")
-                yield row[0], row[2:], row[1]
+                yield _real_name(row[0], None), row[2:], row[1]
 
     def each_id(self):
         """(rel_path, id, stamp as a tuple) of every indexed card, one at a time (memory)."""
@@ -358,12 +356,20 @@ class Store:
         if found != "ok":
             raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
 
+    def knows_any(self, text):
+        """Whether any token of a text, or a longer one that begins so, was ever in the full text, by the second
+        record of its words."""
+        with guarded(self.path):
+            return any(
+                termlists.knows(self.connection, token, len(token) > 1 or not token.isascii())
+                for token in tokens_of(text)
+            )
+
     def known_files(self):
         """A Known for every card."""
         rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
-        if any(not isinstance(path, str) or not isinstance(raw, (bytes, type(None))) for path, raw, *_ in rows):
-            raise StoreDamaged(f"cannot use the index {self.path}", "it is damaged (malformed row of cards)", REBUILD)
-        return [Known(path, os.fsdecode(raw) if raw else path, *rest) for path, raw, *rest in rows]
+        with guarded(self.path):
+            return [Known(path, _real_name(path, raw), *rest) for path, raw, *rest in rows]
 
     # ---- what the ranking reads ------------------------------------------------------------------
 
@@ -593,8 +599,8 @@ class Store:
     def real_names(self, ids):
         """id -> the file's name below the vault as the system has it."""
         with guarded(self.path):
-            rows = self._in_batches("SELECT id, rel_path, raw_name FROM cards WHERE id IN ({})", ids)
-            return {id: os.fsdecode(raw) if raw else rel_path for id, rel_path, raw in rows}
+            rows = list(self._in_batches("SELECT id, rel_path, raw_name FROM cards WHERE id IN ({})", ids))
+            return {id: _real_name(rel_path, raw) for id, rel_path, raw in rows}
 
     def by_id(self, id):
         return _detail(self.query(_DETAIL + "WHERE id = ?", (id,)))
@@ -768,6 +774,23 @@ class Store:
             self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
         built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
         self.start_ids_after(max(last, built_last or 0))
+
+
+def _real_name(rel_path, raw_name):
+    """The name of a card's file below the vault as the system has it."""
+    # NOT NULL and TEXT say otherwise, a flipped bit does not care.
+    if not isinstance(rel_path, str) or not isinstance(raw_name, (bytes, type(None))):
+        raise sqlite3.DatabaseError("malformed row of cards")
+    return os.fsdecode(raw_name) if raw_name else rel_path
+
+
+def tokens_of(text):
+    """The tokens that the full text makes of a text, each once."""
+    with guarded(":memory:"), closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(schema.CARDS_FTS)
+        connection.execute("INSERT INTO cards_fts (body) VALUES (?)", (text,))
+        connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, cards_fts, row)")
+        return [term for (term,) in connection.execute("SELECT term FROM temp.words")]
 
 
 def holds(columns, expr):

@@ -7,6 +7,8 @@ Counts are weighted: the first occurrence in the title counts as four, in the la
 
 import json
 import re
+import zlib
+from bisect import bisect_left
 from collections import Counter
 
 from mcore import postings
@@ -19,6 +21,8 @@ SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little 
 RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
 MOST_ROWS = 1 << 27  # a larger row number is damage
 DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: then lists are made anew
+
+BLOCK_TERMS = 1000  # tokens in one block of the vocabulary
 
 _LAST_CHAR = "\U0010ffff"
 _FIRST_UNSPACED = "\u2e80"
@@ -45,8 +49,9 @@ def open_views(connection):
 def make(connection):
     """Makes the lists, the lengths of cards and the stems anew from what FTS5 holds."""
     open_views(connection)
-    for table in ("lists", "recent", "lengths", "stems"):
+    for table in ("lists", "recent", "lengths", "stems", "vocabulary"):
         connection.execute(f"DELETE FROM {table}")
+    keep_vocabulary(connection)
     codes = length_codes(connection)
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
@@ -66,6 +71,14 @@ def make(connection):
     for char, size in characters.items():
         if size >= least:
             _store(connection, char + "*", _counted_start(connection, char), last)
+
+
+def keep_vocabulary(connection):
+    """Writes every token down a second time."""
+    found, blocks = connection.execute("SELECT term FROM temp.words"), []
+    while some := [term for (term,) in found.fetchmany(BLOCK_TERMS)]:
+        blocks.append((some[0], zlib.compress("\n".join(some).encode(), 1)))
+    connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", blocks)
 
 
 def _counted(connection, term):
@@ -125,12 +138,13 @@ def add(connection, cut):
 
     A second, passing FTS5 table cuts them into the same tokens.
     """
+    for name in ("fresh_places", "fresh"):  # what a transaction that failed left of them is no use
+        connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+    connection.execute(CARDS_FTS.replace("cards_fts", "temp.fresh", 1))
+    connection.execute("CREATE VIRTUAL TABLE temp.fresh_places USING fts5vocab(temp, fresh, instance)")
+    connection.executemany("INSERT INTO temp.fresh (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut)
+    connection.execute("INSERT OR IGNORE INTO vocabulary SELECT DISTINCT term, NULL FROM temp.fresh_places")
     if connection.execute("SELECT 1 FROM lists LIMIT 1").fetchone():
-        for name in ("fresh_places", "fresh"):  # what a transaction that failed left of them is no use
-            connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
-        connection.execute(CARDS_FTS.replace("cards_fts", "temp.fresh", 1))
-        connection.execute("CREATE VIRTUAL TABLE temp.fresh_places USING fts5vocab(temp, fresh, instance)")
-        connection.executemany("INSERT INTO temp.fresh (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut)
         for term in ("term", "substr(term, 1, 1) || '*'"):
             connection.execute(
                 f"INSERT OR REPLACE INTO recent SELECT {term} AS listed, doc, {_COUNT} FROM temp.fresh_places "
@@ -188,6 +202,21 @@ def counted_start(connection, char):
     """{doc: weighted count} of the tokens that begin with a character."""
     open_views(connection)
     return _counted_start(connection, char)
+
+
+def knows(connection, token, is_open):
+    """Whether the second record of the full text's tokens has one (if `is_open`, one that begins so)."""
+    last = token + _LAST_CHAR if is_open else token
+    if connection.execute("SELECT 1 FROM vocabulary WHERE first BETWEEN ? AND ? LIMIT 1", (token, last)).fetchone():
+        return True
+    sql = "SELECT block FROM vocabulary WHERE first < ? AND block IS NOT NULL ORDER BY first DESC LIMIT 1"
+    row = connection.execute(sql, (token,)).fetchone()
+    try:
+        terms = zlib.decompress(row[0]).decode().split("\n") if row else []
+    except (zlib.error, UnicodeDecodeError, TypeError):
+        return True  # damaged: let the files say
+    at = bisect_left(terms, token)
+    return at < len(terms) and terms[at] <= last
 
 
 def words_of(connection, stems):

@@ -114,7 +114,7 @@ def test_a_row_of_cards_that_makes_no_sense_is_damage(app, write_note, path):
     app.searcher.search("zebrafish")
     sql(app, f"UPDATE cards SET raw_name = {path if path == '7' else 'NULL'}, rel_path = {path}")
     with pytest.raises(StoreDamaged):
-        app.searcher.search("okapi", sync=False)
+        app.searcher.search("zebrafish", sync=False)
 
 
 @pytest.mark.parametrize("query", ["okapi", "云服务商", "brafish", "...", "fish", "里巴"])
@@ -138,11 +138,22 @@ def test_what_is_left_out_on_purpose_is_no_damage(app, write_note):
 
 
 def test_what_could_not_be_confirmed_in_time_is_said(app, write_note, monkeypatch):
-    write_note("a.md", "zebrafish")
-    app.searcher.search("zebrafish")
+    for text in ("okapi", "zebrafish"):
+        write_note("a.md", text)
+        app.searcher.search(text)
     monkeypatch.setattr(confirm, "SECONDS", -1)
     (note,) = app.searcher.search("okapi").warnings
     assert note.slug == "unconfirmed" and "1 card" in note.message
+
+
+def test_words_that_no_record_has_need_no_look_at_the_files(app, write_note, monkeypatch):
+    """Half a second at 10,000 cards, else."""
+    write_note("a.md", "zebrafish 阿里云")
+    app.searcher.search("zebrafish")
+    monkeypatch.setattr(confirm, "SECONDS", -1)
+    for query in ("okapi", "云服", "里巴", "wombats and okapis"):
+        result = app.searcher.search(query)
+        assert (result.hits, result.warnings) == ([], [])
 
 
 @pytest.mark.parametrize(

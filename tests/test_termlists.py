@@ -138,3 +138,20 @@ def test_damage_is_an_error_that_names_the_cure(path, damage):
     with closing(open_store(path)) as store, pytest.raises(StoreDamaged, match="cannot use the index"):
         with store.reading():
             Ranking(store).scores("nginx 备份 cache")
+
+
+def test_the_second_record_of_the_words_knows_what_the_full_text_knows(path, monkeypatch):
+    """Blocks of three tokens: every token is at a border of one for some question."""
+    monkeypatch.setattr(termlists, "BLOCK_TERMS", 3)
+    with closing(built(path, cards(40))) as store:
+        with store.writing():
+            store.insert([row("late.md", "okapi 云服务")])
+        connection = store.connection
+        tokens = [term for (term,) in connection.execute("SELECT term FROM temp.words")]
+        assert all(termlists.knows(connection, token, False) for token in tokens)
+        starts = {token[:end] for token in tokens for end in range(1, len(token) + 1)}
+        assert all(termlists.knows(connection, start, True) for start in starts)
+        for start in (*"bqxz", "okapis", "ngin0", "云服务器", "\U0001f980"):
+            assert termlists.knows(connection, start, True) is any(token.startswith(start) for token in tokens), start
+            assert termlists.knows(connection, start, False) is (start in tokens)
+        assert store.knows_any("zzz Café!") and not store.knows_any("zzz 量子") and store.knows_any("okap")
