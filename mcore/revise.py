@@ -149,7 +149,7 @@ def restore(app, card, revision=None, expected_revision=None):
 def _recreated(app, card, revision):
     """Writes a card anew whose file is gone, from its former texts; None when there are none."""
     root, name = app.settings.vault.path, card.replace("\\", "/").removeprefix("./")
-    if not name.endswith(CARD_SUFFIXES) or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
+    if not name.endswith(CARD_SUFFIXES) or not vault.leads_inside(root, name):
         return None
     kept = [e for e in history.former(root, name) if revision is None or e.revision.startswith(_revision(revision))]
     if not kept:

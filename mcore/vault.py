@@ -291,6 +291,14 @@ def file_path(root, rel_path):
     return os.path.join(root, *rel_path.split("/"))
 
 
+def leads_inside(root, name):
+    """Whether a name that somebody gave is one below the vault: no part of it is empty, leads up, or is a link
+    that leads out."""
+    if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+        return False
+    return is_inside(os.path.realpath(file_path(root, name)), os.path.realpath(root))
+
+
 def read_bytes(path, max_bytes):
     """(bytes, Stamp) of a regular file. Raises CardError with the reason when it is not to be read.
 

@@ -491,3 +491,19 @@ def test_a_card_that_expired_or_is_to_come_is_left_out_and_said(app, write_note)
     assert sorted(found(app, "zebra", as_of="2020-01-01T09:00:00Z")) == ["ended.md", "now.md", "odd.md", "past.md"]
     notes = [warning for warning in app.indexer.index(app.store).warnings if warning.slug == "field"]
     assert len(notes) == 2 and all("odd.md" in note.message for note in notes)
+
+
+def test_no_name_leads_to_the_history_of_another_vault(app, make_app, tmp_path):
+    """A model may be talked into any name: none of them reads, restores or erases what lies outside."""
+    update(app, capture(app, "mine", BODY).path, {}, NEXT)  # so that the folder .history is there
+    theirs = make_app(db=tmp_path / "theirs.db", vault=tmp_path / "theirs")
+    card = capture(theirs, "theirs", BODY).path
+    update(theirs, card, {}, NEXT)
+    os.symlink(tmp_path / "theirs/.history", tmp_path / "vault/.history/linked")
+    names = [f"../../theirs/.history/{card}", f"x/../../../theirs/.history/{card}", f"linked/{card}",
+             str(tmp_path / "theirs/.history" / card), "a\0b.md", "..", "/"]  # fmt: skip
+    for name in names:
+        for ask in (revisions, restore, lambda app, name: purge(app, name, yes=True)):
+            with pytest.raises(NotFound):
+                ask(app, name)
+    assert revisions(theirs, card).total == 2
