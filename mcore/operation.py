@@ -200,6 +200,8 @@ def _joined(group):
         return operation.run(app, {name: args[name] for name in own})
 
     return first._replace(
+        title=", ".join(named).capitalize(),
+        description=" ".join(f"{name}: {operation.description}" for name, operation in named.items()),
         params=(action, *params.values()),
         run=run,
         read_only=all(operation.read_only for operation in group),

@@ -694,6 +694,7 @@ def test_a_profile_keeps_the_list_small():
             need(sorted(tools) == wanted, f"{profile}: {sorted(tools)}")
             actions = tools.get("memory_forget", {}).get("inputSchema", {}).get("properties", {}).get("action", {})
             need(("purge" in actions.get("enum", ())) == (profile == "all"), f"{profile}: {actions}")
+            need(("purge" in json.dumps(tools)) == (profile == "all"), f"{profile}: purge is spoken of")
             need(all(tools[name]["annotations"]["readOnlyHint"] for name in reading), profile)
 
 
