@@ -59,19 +59,21 @@ def confirm(store, indexer, terms, filters, hits):
     StoreDamaged when a card whose file is what was indexed answers, and the index does not have it. Cards that
     the index does find are somebody else's choice to leave out (a filter, a deleted file).
     """
+    expr = next(filter(None, (to_query_expr(terms, tier) for tier in LOOSEST_FIRST))) if terms else None
+    docs = store.docs_matching(expr) if expr else []
+    if not docs and terms and not store.knows_any(_words(terms)):
+        return 0
+    filtered = any(filters[:2])
+    found = set(store.found(docs))
+    if found and not hits and not filtered:
+        return 0  # cards that a scope or a date leaves out: the index knows the words
     store.check_rows()
     if not terms:
         return 0
-    expr = next(filter(None, (to_query_expr(terms, tier) for tier in LOOSEST_FIRST)))
-    found, needles = set(store.found(store.docs_matching(expr))), _Needles(terms)
-    passing, filtered = store.docs_of(*filters) | found, any(filters[:2])
-    if found and not hits:
-        # The index finds cards that a filter, a scope or a date leaves out, so it knows the words. Whether it
-        # knows those cards' kind and source, too, their files say.
-        passing = found if filtered else ()
-    elif not found and not store.knows_any(_words(terms)):
-        passing = ()
-    rows = [row for row in store.known_files() if row.doc in passing] if passing else []
+    needles = _Needles(terms)
+    # Of cards that a filter leaves out the files say whether the index knows their kind and source.
+    passing = found if found and not hits else store.docs_of(*filters) | found
+    rows = [row for row in store.known_files() if row.doc in passing]
     deadline = time.monotonic() + SECONDS
     for at, row in enumerate(rows):
         if time.monotonic() > deadline:

@@ -7,7 +7,6 @@ from mcore.termlists import FIELD_WEIGHTS
 from mcore.tokenize import is_single, query_pieces, term_expr
 
 NEAREST = 5  # words offered
-_MOST_WORDS = 20_000  # of the vault that are compared with one of the query
 
 Explained = namedtuple("Explained", "terms hits")
 ExplainedTerm = namedtuple("ExplainedTerm", "text cards nearest")
@@ -84,7 +83,7 @@ def nearest_words(store, terms, query):
         word = term.phrases[0].split()[-1]
         if len(word) > 2 and word.isascii():
             starts = dict.fromkeys((word[0], word[1]))  # a slip in the first letter leaves the second
-            words = [other for start in starts for other in store.vocabulary(start, _MOST_WORDS)]
+            words = [other for start in starts for other in store.vocabulary(start)]
             near = [] if word in words else nearest(word, words, NEAREST)
             if near:
                 found[term.text] = near
@@ -100,7 +99,7 @@ def _mended(store, run, unknown):
     for at in range(1, len(run) - 1):
         left, right = run[at - 1 : at + 1], run[at : at + 2]
         if left in unknown and right in unknown:
-            inner = [pair[1] for pair in store.vocabulary(run[at - 1], _MOST_WORDS) if len(pair) == 2]
+            inner = [pair[1] for pair in store.vocabulary(run[at - 1]) if len(pair) == 2]
             ends = store.held([char + run[at + 1] for char in inner])
             words = [run[at - 1] + pair for pair in ends][:NEAREST]
             if words:

@@ -3,9 +3,10 @@
 
 def nearest(word, words, limit):
     """At most `limit` of `words` that are at most `slips_in` the word away from it, the nearest first."""
-    most, found = slips_in(word), []
+    most, chars, found = slips_in(word), set(word), []
     for other in words:
-        if other != word and abs(len(other) - len(word)) <= most:
+        # A slip takes one character away and brings one in at most, so most words are ruled out at once.
+        if abs(len(other) - len(word)) <= most and len(chars.symmetric_difference(other)) <= 2 * most and other != word:
             distance = slips(word, other, most)
             if distance <= most:
                 found.append((distance, other[:1] != word[:1], abs(len(other) - len(word)), other))

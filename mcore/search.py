@@ -251,7 +251,7 @@ class FtsSearcher(Searcher):
         elif found:
             reason = "offset_beyond_pool"
         else:
-            reason = "no_lexical_match" if self.store.count_passing(*ask.filters) else "empty_scope"
+            reason = "no_lexical_match" if self.store.has_passing(*ask.filters) else "empty_scope"
         terms = [term.text for term in ask.terms]
         lacked = [term for term in terms if all(term in hit.missing for hit in hits)] if hits or not found else []
         more = offset + limit if hits and len(found) >= offset + limit < MAX_POOL else None

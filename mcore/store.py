@@ -319,13 +319,10 @@ class Store:
             (expr, *values),
         )[0][0]
 
-    def vocabulary(self, start, limit=20_000):
-        """The indexed tokens that begin with `start`, at most `limit`."""
-        self._open_vocabulary()
-        rows = self.query(
-            "SELECT term FROM temp.words WHERE term >= ? AND term < ? LIMIT ?", (start, start + _LAST_CHAR, limit)
-        )
-        return [term for (term,) in rows]
+    def vocabulary(self, start):
+        """The tokens that begin with `start`, some of cards that are gone among them."""
+        with guarded(self.path):
+            return termlists.words_from(self.connection, start)
 
     def has_words(self, start):
         """Whether any indexed token begins with `start`."""
@@ -514,10 +511,10 @@ class Store:
             return True
         return bool(self.query("SELECT 1 FROM cards WHERE special = 1 AND scope = ? LIMIT 1", (scope,)))
 
-    def count_passing(self, kind=None, source=None, limits=None):
-        """How many cards the filters let pass."""
+    def has_passing(self, kind=None, source=None, limits=None):
+        """Whether the filters let any card pass."""
         where, values = _filters(kind, source, limits)
-        return self.query(f"SELECT count(*) FROM cards WHERE 1{where}", values)[0][0]
+        return bool(self.query(f"SELECT 1 FROM cards WHERE 1{where} LIMIT 1", values))
 
     def marked(self, mark):
         """The rel_paths of all forgotten or all retracted cards, sorted."""

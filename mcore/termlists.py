@@ -209,14 +209,38 @@ def knows(connection, token, is_open):
     last = token + _LAST_CHAR if is_open else token
     if connection.execute("SELECT 1 FROM vocabulary WHERE first BETWEEN ? AND ? LIMIT 1", (token, last)).fetchone():
         return True
-    sql = "SELECT block FROM vocabulary WHERE first < ? AND block IS NOT NULL ORDER BY first DESC LIMIT 1"
-    row = connection.execute(sql, (token,)).fetchone()
     try:
-        terms = zlib.decompress(row[0]).decode().split("\n") if row else []
-    except (zlib.error, UnicodeDecodeError, TypeError):
-        return True  # damaged: let the files say
+        terms = _block_before(connection, token)
+    except postings.DamagedList:
+        return True  # let the files say
     at = bisect_left(terms, token)
     return at < len(terms) and terms[at] <= last
+
+
+def words_from(connection, start):
+    """The tokens that begin with `start`, by the second record: a tenth of what asking FTS5 costs.
+
+    Raises DamagedList.
+    """
+    sql = "SELECT first, block FROM vocabulary WHERE first >= ? AND first < ?"
+    found = _block_before(connection, start)
+    for first, block in connection.execute(sql, (start, start + _LAST_CHAR)):
+        found += [first] if block is None else _unpacked(block)
+    return [term for term in found if term.startswith(start)]
+
+
+def _block_before(connection, token):
+    """The tokens of the last block that begins before a token."""
+    sql = "SELECT block FROM vocabulary WHERE first < ? AND block IS NOT NULL ORDER BY first DESC LIMIT 1"
+    row = connection.execute(sql, (token,)).fetchone()
+    return _unpacked(row[0]) if row else []
+
+
+def _unpacked(block):
+    try:
+        return zlib.decompress(block).decode().split("\n")
+    except (zlib.error, UnicodeDecodeError, TypeError):
+        raise postings.DamagedList("a block of words cannot be read") from None
 
 
 def words_of(connection, stems):

@@ -151,6 +151,8 @@ def test_the_second_record_of_the_words_knows_what_the_full_text_knows(path, mon
         assert all(termlists.knows(connection, token, False) for token in tokens)
         starts = {token[:end] for token in tokens for end in range(1, len(token) + 1)}
         assert all(termlists.knows(connection, start, True) for start in starts)
+        for start in starts:
+            assert sorted(store.vocabulary(start)) == [token for token in tokens if token.startswith(start)]
         for start in (*"bqxz", "okapis", "ngin0", "云服务器", "\U0001f980"):
             assert termlists.knows(connection, start, True) is any(token.startswith(start) for token in tokens), start
             assert termlists.knows(connection, start, False) is (start in tokens)
