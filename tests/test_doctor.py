@@ -212,7 +212,7 @@ def test_an_index_that_lost_a_row_of_its_full_text_is_damaged(app):
 def test_a_word_of_the_index_that_no_file_has_is_found(app, memory):
     """One flipped bit inside the full text: SQLite sees nothing wrong, and the search loses a word."""
     with open(app.db_path, "r+b") as handle:
-        at = handle.read().index(b"zebra") + 4
+        at = handle.read().rindex(b"zebra") + 4  # its other record, `vocabulary`, stands before
         handle.seek(at)
         handle.write(b"b")
     assert memory("search", "zebra", "--no-sync").code == 2
