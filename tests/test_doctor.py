@@ -74,7 +74,8 @@ def test_no_byte_no_name_no_time_changes(app, tmp_path, write_note):
 
 
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "folder", "locked", "foreign", "newer", "empty", "none"])
-def test_a_bad_index_is_named_and_stays_as_it_is(app, tmp_path, damage):
+def test_a_bad_index_is_named_and_stays_as_it_is(app, tmp_path, damage, monkeypatch):
+    monkeypatch.setattr("mcore.doctor.index.WAIT_SECONDS", 0.1)
     path = app.db_path
     data = open(path, "rb").read()
     holder = None
