@@ -10,6 +10,7 @@ which is also why the ratio is not judged where even twice the text takes less t
 `--quick` uses a tenth of the size and of the limit.
 """
 
+import argparse
 import itertools
 import os
 import re
@@ -82,7 +83,9 @@ def subjects():
 
 
 def main(argv):
-    size, limit = (100_000, 0.1) if "--quick" in argv else (1_000_000, 1.0)
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="a tenth of the text, a tenth of the time")
+    size, limit = (100_000, 0.1) if options.parse_args(argv).quick else (1_000_000, 1.0)
     failed = []
     print(f"{'kind':22}{'s at ' + str(size):>14}{'s at 2 x':>10}{'ratio':>7}  slowest unit")
     for name, work, texts in subjects():

@@ -83,7 +83,7 @@ class App:
     def index_path(self, wait):
         """As `db_path`, waiting at most `wait` seconds for an index that is locked (None: as long as is reasonable)."""
         path = self.settings.db.path
-        if self.settings.db.origin != "default" or self._may_use(path, wait):
+        if self.settings.db.origin != "default" or self._other_owner(path, wait) is None:
             return path
         return self.own_path()
 
@@ -99,13 +99,20 @@ class App:
 
     def _open_own(self):
         """Opens the index after making sure that it belongs to this vault."""
-        path, default = self.settings.db.path, self.settings.db.origin == "default"
-        store = self._renewed_at(path)
-        owner = self._claim(store)
-        if owner == self.real_vault():
-            return store
-        store.close()
-        if default:
+        from mcore.errors import StoreOutdated
+
+        path = self.settings.db.path
+        try:
+            store = self._opened_at(path)
+            owner = self._claim(store)
+            if owner == self.real_vault():
+                return store
+            store.close()
+        except StoreOutdated:
+            owner = self._other_owner(path, self._wait)
+            if owner is None:
+                return self._renewed_at(path)
+        if self.settings.db.origin == "default":
             return self._renewed_at(self.own_path())
         raise SetupError(
             f"the index {path} belongs to another vault",
@@ -164,27 +171,31 @@ class App:
         same = sum(new is not None and new[:2] == old[:2] for new, old in found)  # size and time of change
         return same * 2 > len(some)
 
-    def _may_use(self, path, wait):
-        """Whether the index at `path` is this vault's, or may become it; an unreadable one may."""
+    def _other_owner(self, path, wait):
+        """The vault that keeps this one from using the index at `path`; None for none, or when it cannot be told.
+
+        The age of the index does not matter: what an older program made has reading counts to lose too.
+        """
         try:
             if not os.path.isfile(path) or not os.path.getsize(path):
-                return True
+                return None
         except OSError:
-            return True  # opening it will tell what is wrong
+            return None  # opening it will tell what is wrong
         from mcore.errors import StoreBusy, StoreError
         from mcore.store import BUSY_SECONDS, looking
 
         wait = (BUSY_SECONDS if wait is None else wait) / LOOKS
         for _ in range(LOOKS):
             try:
-                with looking(path, wait) as store:
+                with looking(path, wait, any_age=True) as store:
                     owner = store and store.vault()
-                    return store is None or owner == self.real_vault() or self._is_free(store, owner)
+                    ours = store is None or owner == self.real_vault() or self._is_free(store, owner)
+                    return None if ours else owner
             except StoreBusy:  # written to while it was looked at
                 continue
             except StoreError:
                 break
-        return True
+        return None
 
     def real_vault(self):
         return os.path.realpath(self.settings.vault.path)

@@ -47,22 +47,20 @@ def backup(app, path):
     empty = Backup("conflict", target, 0, 0, 0, None, 0, [], [], [])
     if os.path.lexists(target):
         return empty
-    temp = os.path.join(os.path.dirname(target), f"{vault.TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
     try:
         counts, warnings = _reading_counts(app.db_path)
-        with open(temp, "xb", opener=_private) as stream:
-            writer, skipped, unread = _pack(settings, stream, counts, app.progress)
-            stream.flush()
-            os.fsync(stream.fileno())
-        digest = _verified(temp, writer.entries)
-        size = os.path.getsize(temp)
-        if not vault.claim(temp, target):
-            return empty
+        with vault.temp_beside(target) as temp:
+            with open(temp, "xb", opener=_private) as stream:
+                writer, skipped, unread = _pack(settings, stream, counts, app.progress)
+                stream.flush()
+                os.fsync(stream.fileno())
+            digest = _verified(temp, writer.entries)
+            size = os.path.getsize(temp)
+            if not vault.claim(temp, target):
+                return empty
     except OSError as error:
         hint = "free space or fix permissions, or choose another place"
         raise SetupError(f"cannot write the backup {target}", error.strerror or str(error), hint) from None
-    finally:
-        _unlink(temp)
     vault.sync_folder(os.path.dirname(target))
     cards = [entry.size for name, entry in writer.entries.items() if name.startswith(CARDS)]
     if unread:
@@ -86,13 +84,6 @@ def _check_target(settings, target):
 
 def _private(path, flags):
     return os.open(path, flags, 0o600)
-
-
-def _unlink(path):
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
 
 
 def _reading_counts(db_path):

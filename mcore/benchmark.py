@@ -242,7 +242,8 @@ def draft(app, truth=None):
     app.indexer.index(app.store)
     ids = app.store.ids()
     names = app.store.real_names(ids.values())
-    cards = [(rel_path, names[ids[rel_path]]) for rel_path in sorted(ids)]
+    searchable = app.searcher.searchable()  # a forgotten, closed or scoped card is the right answer to none of these
+    cards = [(rel_path, names[id]) for rel_path, id in sorted(ids.items()) if rel_path in searchable]
     if not cards:
         raise SetupError("there is no card to draft queries from", f"the vault {app.settings.vault.path} holds none",
                          "capture a card, or point --vault at a folder of notes")  # fmt: skip

@@ -79,13 +79,13 @@ def _run(argv):
     from mcore.ops import OPERATIONS
 
     for operation in OPERATIONS:
-        if operation.name == word and (operation.claims is None or operation.claims(_without_command(argv))):
+        if operation.name == word and (operation.claims is None or operation.claims(list(_plain_words(argv))[1:])):
             return _operate(operation, argv)
     raise UsageError(f"there is no command {word!r}", hint=_like(word, [o.name for o in OPERATIONS] + ["mcp"]))
 
 
-def _command_word(argv):
-    """The first argument that is neither a flag nor the value of --db or --vault."""
+def _plain_words(argv):
+    """The arguments in turn that are neither flags nor the values of the flags that every command has."""
     skip = False
     for arg in argv:
         if skip:
@@ -93,8 +93,12 @@ def _command_word(argv):
         elif arg in _GLOBAL_VALUES:
             skip = True
         elif not arg.startswith("-"):
-            return arg
-    return None
+            yield arg
+
+
+def _command_word(argv):
+    """The first plain word, if there is one."""
+    return next(_plain_words(argv), None)
 
 
 def _without_command(argv):

@@ -68,9 +68,10 @@ def hook(app, format):
     stats, line = None, ""
     try:
         freshness = app.indexer.refresh(app.store, HOOK_SECONDS)
+        counts = app.store.counts_by("kind")
         # Kinds that a card made up are text of that card, and have no place in what a model takes as instruction.
-        kinds = {kind: count for kind, count in app.store.counts_by("kind").items() if kind in KIND_FOLDERS}
-        stats, line = {"total": app.store.total(), "kinds": kinds}, _freshness_line(freshness)
+        kinds = {kind: count for kind, count in counts.items() if kind in KIND_FOLDERS}
+        stats, line = {"total": sum(counts.values()), "kinds": kinds}, _freshness_line(freshness)
     except Exception:
         stats = None
     text = hook_text(stats, line, CHARS.get(format, DEFAULT_CHARS))

@@ -15,7 +15,7 @@ from mcore.cardfile import read_card
 from mcore.errors import CardError, UsageError, warning
 from mcore.frontmatter import lookup
 from mcore.prepare import utc_now
-from mcore.render import in_line
+from mcore.render import counted, in_line
 from mcore.tokenize import split_query
 
 DEFAULT_CHARS, QUESTION_CHARS = 2000, 6000
@@ -67,7 +67,7 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
 
 def _hidden_note(name, count):
     hint = "give a scope, or all" if name == "scope" else "search with as_of any shows them"
-    return warning("hidden", f"{count} more cards answer and are left aside for their {name}", hint)
+    return warning("hidden", f"left aside for their {name}: {counted(count, 'more card')} that would answer", hint)
 
 
 def _latest(store, limits, kind):

@@ -26,8 +26,10 @@ def folder_of(name):
 
 
 def former(root, name):
-    """The Former texts of a card, newest first."""
+    """The Former texts of a card, newest first; none for a name that leads out of the vault."""
     folder = folder_of(name)
+    if not vault.leads_inside(root, folder):
+        return []
     try:
         names = os.listdir(vault.file_path(root, folder))
     except OSError:

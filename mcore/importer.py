@@ -91,11 +91,13 @@ class Indexer:
         """Takes in what changed before a search, within a budget of `seconds`; the Freshness.
 
         Never waits long for another writer and never starts a rebuild: what does not fit stays stale
-        and is counted.
+        and is counted. Without `seconds` (the configured budget) a look `kept` from a moment ago may do.
         """
-        return self.kept(lambda: self._refresh(store, seconds)) if self.kept else self._refresh(store, seconds)
+        if self.kept and seconds is None:
+            return self.kept(lambda: self._refresh(store))
+        return self._refresh(store, seconds)
 
-    def _refresh(self, store, seconds):
+    def _refresh(self, store, seconds=None):
         budget = self.settings.sync_seconds if seconds is None else seconds
         deadline = time.monotonic() + max(budget, LOOK_SECONDS)
         changes = find_changes(store, self.settings, thorough=False, deadline=deadline)
@@ -363,7 +365,7 @@ class Indexer:
         """Whether a card's file (its name below the vault) still exists, inside the vault."""
         return vault.is_walked(self.root, name, self.settings.ignore)
 
-    def body(self, rel_path, name):
+    def body(self, name):
         """The body of a card as its file has it now; "" when it cannot be read."""
         text = self._text(name)
         return split(text).body if text else ""

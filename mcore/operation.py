@@ -32,7 +32,7 @@ Operation.__doc__ = """What both doors offer.
 `description` what a model reads before it decides to call. `run(app, args)` returns a result
 tuple, `text(result)` its text form, `exit_code(result)` the process status. `output` is the JSON
 schema of the result's properties. Where two operations have one command word, `claims(words)` of the
-first says whether a command line means it.
+first says whether a command line means it; `words` are those after the command word, without flags.
 """
 
 
@@ -193,13 +193,15 @@ def _joined(group):
 
     def run(app, args):
         operation = named[args["action"]]
-        own = {p.name for p in operation.params}
+        own = [p.name for p in operation.params]
         for name, p in params.items():
             if name not in own and args[name] != p.default:
                 raise UsageError(f"{operation.name} has no argument {name!r}", hint="it takes: " + ", ".join(own))
         return operation.run(app, {name: args[name] for name in own})
 
     return first._replace(
+        title=", ".join(named).capitalize(),
+        description=" ".join(f"{name}: {operation.description}" for name, operation in named.items()),
         params=(action, *params.values()),
         run=run,
         read_only=all(operation.read_only for operation in group),

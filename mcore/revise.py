@@ -149,7 +149,7 @@ def restore(app, card, revision=None, expected_revision=None):
 def _recreated(app, card, revision):
     """Writes a card anew whose file is gone, from its former texts; None when there are none."""
     root, name = app.settings.vault.path, card.replace("\\", "/").removeprefix("./")
-    if not name.endswith(CARD_SUFFIXES) or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
+    if not name.endswith(CARD_SUFFIXES) or not vault.leads_inside(root, name):
         return None
     kept = [e for e in history.former(root, name) if revision is None or e.revision.startswith(_revision(revision))]
     if not kept:
@@ -277,7 +277,7 @@ def supersede(app, card, given, body, valid_from=None, wrong=False, expected_rev
         begins = inherited.setdefault("valid_from", utc_now())
         inherited[link] = [detail.rel_path]
         result = Superseded("", None, None, None, detail.rel_path, begins, wrong, None, False, [], [], [])
-        refusal = _not_superseded(app, result, detail, old, life, data, expected, inherited, body)
+        refusal = _not_superseded(app, result, detail, life, data, expected, inherited, body)
         if refusal:
             return refusal
         done = write_new(app, inherited, body, "suffix", reject_secrets)
@@ -305,7 +305,7 @@ def _inherited(old, life, fields):
     return {"kind": kind, "source": None, "tags": [], **merged}
 
 
-def _not_superseded(app, result, detail, old, life, data, expected, fields, body):
+def _not_superseded(app, result, detail, life, data, expected, fields, body):
     """The answer when nothing is to be written: another revision, a successor already, a forgotten card."""
     now = revision_of(content_hash(data))
     if expected and not now.startswith(expected):

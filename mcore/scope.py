@@ -68,11 +68,3 @@ def folder_ranges(scopes):
             start = folder.replace("\\", "/").strip("/") + "/"
             ranges.append((normalized(name), start, start[:-1] + "0"))  # "0" is the character after "/"
     return sorted(ranges, key=lambda entry: (-entry[1].count("/"), entry[1]))
-
-
-def of_path(rel_path, ranges):
-    """The scope of a card without one of its own."""
-    for name, first, end in ranges:
-        if first <= rel_path < end:
-            return name
-    return GLOBAL

@@ -36,7 +36,6 @@ from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
-MATCH_MODES = ("auto", "cascade", "fill")
 MAX_LIMIT = 20
 DEFAULT_LIMIT = 10
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
@@ -99,7 +98,7 @@ class Searcher(ABC):
     ):  # fmt: skip
         """The Result for a query: at most `limit` hits, best first, from `offset` on.
 
-        `match` is one of MATCH_MODES. Cards of `scope` (default global; "all" for every one) answer, and
+        `match` is auto, cascade or fill. Cards of `scope` (default global; "all" for every one) answer, and
         global ones unless `scope_only`; those in force `as_of` a time (default now; "any" for all).
         `variants` are other wordings, fused with the query by rank.
         """
@@ -164,16 +163,16 @@ class FtsSearcher(Searcher):
         if not terms:
             return set()
         with self.store.reading():
-            return self._within(self.store.docs_matching(to_query_expr(terms, "all")))
+            return self._within(self.store.docs_matching(to_query_expr(terms, "all")), scopes.ALL, ANY_TIME)
 
-    def searchable(self):
-        """The rel_paths of all cards that a search can find at all, in any scope and at any time."""
+    def searchable(self, scope=None, as_of=None):
+        """The rel_paths of all cards that a search can find; `scope` and `as_of` as `search` takes them."""
         with self.store.reading():
-            return self._within(self.store.docs().values())
+            return self._within(self.store.docs().values(), scope, as_of)
 
-    def _within(self, docs):
-        widest, _ = self.limits(scopes.ALL, as_of=ANY_TIME)
-        return {row.rel_path for row in self.store.found(list(docs), widest).values()}
+    def _within(self, docs, scope, as_of):
+        limits, _ = self.limits(scope, as_of=as_of)
+        return {row.rel_path for row in self.store.found(list(docs), limits).values()}
 
     # ---- which cards may answer ------------------------------------------------------------------
 
@@ -299,7 +298,7 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.body(row.rel_path, query.look.names[row.id]), telling(query.terms)),
+                    snippet(self.indexer.body(query.look.names[row.id]), telling(query.terms)),
                     query.look.missing(row.id) if tier.startswith("any") else [],
                     revision_of(life.content_hash),
                     life.scope,

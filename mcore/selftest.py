@@ -73,7 +73,7 @@ def _read(app, rng, samples):
     settings, store = app.settings, app.store
     names = store.real_names(store.ids().values())
     cards, asked, drawn = {}, {}, dict.fromkeys(SCRIPTS, 0)
-    searchable = app.searcher.searchable()
+    searchable = app.searcher.searchable(ALL, ANY_TIME)
     paths = [(path, id) for path, id in sorted(store.ids().items()) if path in searchable]
     for done, (path, id) in enumerate(paths):
         if app.progress:

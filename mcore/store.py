@@ -629,10 +629,12 @@ class Store:
         )
 
     def read_counts(self, limit):
-        """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at))."""
+        """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at)); forgotten
+        cards are not named."""
         cards, readings = self.query("SELECT count(*), coalesce(sum(read_count), 0) FROM card_stats")[0]
         most = self.query(
-            "SELECT rel_path, read_count, last_read_at FROM card_stats "
+            "SELECT rel_path, read_count, last_read_at FROM card_stats WHERE rel_path NOT IN "
+            f"(SELECT rel_path FROM cards WHERE special = 1 AND mark = '{FORGOTTEN}') "
             "ORDER BY read_count DESC, last_read_at DESC LIMIT ?",
             (limit,),
         )
@@ -898,10 +900,11 @@ def _posting_sums(connection):
 
 
 @contextmanager
-def looking(path, wait=BUSY_SECONDS):
+def looking(path, wait=BUSY_SECONDS, any_age=False):
     """A Store over the index at `path` for questions alone: no byte of it and no name beside it changes.
 
-    None when there is no index yet (no file, an empty one). Raises what `open_store` does, and
+    None when there is no index yet (no file, an empty one). With `any_age` one that an older program made is
+    given too, to be asked for its vault and its stamps. Raises what `open_store` does, and
     StoreBusy when the index was written to while it was looked at in a way that makes the answers unsure.
     """
     before = _at_rest(path)
@@ -917,10 +920,10 @@ def looking(path, wait=BUSY_SECONDS):
             connection = sqlite3.connect(_uri(path, how), uri=True, timeout=wait, isolation_level=None)
             connection.execute("BEGIN")
             version, ours = _identity(connection)
-            if ours:
-                _check_form(connection, path, version)
-            else:
+            if not ours:
                 _refuse_others(connection, path, version)
+            elif not any_age or version > schema.VERSION:
+                _check_form(connection, path, version)
             yield Store(connection, path) if ours else None
     except StoreError:
         if before is not None and _at_rest(path) != before:

@@ -291,6 +291,14 @@ def file_path(root, rel_path):
     return os.path.join(root, *rel_path.split("/"))
 
 
+def leads_inside(root, name):
+    """Whether a name that somebody gave is one below the vault: no part of it is empty, leads up, or is a link
+    that leads out."""
+    if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+        return False
+    return is_inside(os.path.realpath(file_path(root, name)), os.path.realpath(root))
+
+
 def read_bytes(path, max_bytes):
     """(bytes, Stamp) of a regular file. Raises CardError with the reason when it is not to be read.
 
@@ -549,23 +557,30 @@ def _write_synced(path, data):
         os.fsync(fd)
 
 
+@contextmanager
+def temp_beside(path):
+    """A free name for what is to stand at `path`; a file that has it in the end is removed."""
+    temp = os.path.join(os.path.dirname(path), f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
+    try:
+        yield temp
+    finally:
+        try:
+            os.unlink(temp)
+        except OSError:
+            pass
+
+
 def publish(folder, name, data):
     """Writes a new file durably and returns True, or False when the name is taken.
 
     Nothing is ever replaced: the name is claimed by a hard link (a rename on Windows), which fails
     when it exists. Raises OSError when the data cannot be written; then no file is left.
     """
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
     target = os.path.join(folder, name)
-    try:
+    with temp_beside(target) as temp:
         _write_synced(temp, data)
         if not claim(temp, target):
             return False
-    finally:
-        try:
-            os.unlink(temp)
-        except OSError:
-            pass
     sync_folder(folder)
     return True
 
@@ -576,9 +591,7 @@ def replace(path, old, new):
     A kill at any moment leaves the one or the other, whole. Raises CardChanged when the file holds
     something else by then (an edit by hand), OSError when it cannot be written; then it is as it was.
     """
-    folder = os.path.dirname(path)
-    temp = os.path.join(folder, f"{TEMP_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
-    try:
+    with temp_beside(path) as temp:
         _write_synced(temp, new)
         os.chmod(temp, stat.S_IMODE(os.lstat(path).st_mode))
         try:
@@ -588,12 +601,7 @@ def replace(path, old, new):
         if now != old:
             raise CardChanged(path)
         os.replace(temp, path)
-    finally:
-        try:
-            os.unlink(temp)
-        except OSError:
-            pass
-    sync_folder(folder)
+    sync_folder(os.path.dirname(path))
 
 
 def erase(path):

@@ -8,6 +8,7 @@ import pytest
 from conftest import paths_of
 
 from mcore.app import App
+from mcore.doctor import examine
 from mcore.errors import SetupError
 from mcore.importer import Freshness
 
@@ -174,6 +175,9 @@ def test_a_place_whose_name_is_not_utf8_works(memory, tmp_path, monkeypatch, whe
 # ---- an index of an older program ----------------------------------------------------------------
 
 
+CAN_DROP_COLUMNS = pytest.mark.skipif(sqlite3.sqlite_version_info < (3, 35), reason="cannot drop columns")
+
+
 def as_version_1(path):
     """Makes an index what version 1 of the schema had."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -185,7 +189,7 @@ def as_version_1(path):
         connection.execute("PRAGMA user_version = 1")
 
 
-@pytest.mark.skipif(sqlite3.sqlite_version_info < (3, 35), reason="cannot drop columns")
+@CAN_DROP_COLUMNS
 def test_an_index_of_an_older_form_is_built_anew_with_ids_and_counts(write_note, make_app, memory, tmp_path):
     write_note("a.md", "zebra one")
     write_note("b.md", "---\nscope: project/x\n---\nzebra two")
@@ -200,3 +204,45 @@ def test_an_index_of_an_older_form_is_built_anew_with_ids_and_counts(write_note,
     assert [hit.path for hit in app.searcher.search("zebra", scope="project/x", scope_only=True).hits] == ["b.md"]
     assert app.store.ids() == ids and app.store.reads_of("b.md") == 1
     assert not [name for name in (tmp_path / "home").iterdir() if "damaged" in name.name]
+
+
+@CAN_DROP_COLUMNS
+@pytest.mark.parametrize("first", [0, 1])
+def test_after_an_upgrade_each_vault_has_its_own_index_and_counts(make_app, vaults, first):
+    """A second vault once took the first one's outdated index, and both lost their reading counts."""
+    apps = [make_app(vault=vault) for vault in vaults]
+    for app in apps:
+        found(app)
+        with app.store.writing():
+            app.store.count_read("n.md", os.path.basename(app.settings.vault.path))
+        app.close()
+    for app in apps:
+        as_version_1(app.db_path)
+    for number in (first, 1 - first):
+        app = make_app(vault=vaults[number])
+        assert app.db_path == apps[number].db_path and text_of(app) == [("okapi", "zebra")[number]]
+        assert app.store.read_counts(9)[2] == [("n.md", 1, ("one", "two")[number])]
+
+
+@CAN_DROP_COLUMNS
+def test_an_outdated_index_that_was_named_is_never_built_for_another_vault(make_app, vaults, tmp_path):
+    db = tmp_path / "named.db"
+    found(make_app(db=db, vault=vaults[0]))
+    as_version_1(db)
+    with pytest.raises(SetupError, match="belongs to another vault"):
+        found(make_app(db=db, vault=vaults[1]))
+    assert text_of(make_app(db=db, vault=vaults[0])) == ["okapi"]
+
+
+@CAN_DROP_COLUMNS
+def test_doctor_names_an_outdated_index_and_brings_it_up_to_date(make_app, vaults):
+    app = make_app(vault=vaults[0])
+    found(app)
+    app.close()
+    as_version_1(app.db_path)
+    report = examine(make_app(vault=vaults[0]))
+    assert [(each.slug, each.severity) for each in report.findings if each.slug.startswith("index")] == [
+        ("index-outdated", "warning")
+    ]
+    fixed = examine(make_app(vault=vaults[0]), fix=True)
+    assert fixed.counts["cards"] == 1 and not [each for each in fixed.findings if each.slug.startswith("index")]

@@ -59,8 +59,18 @@ def test_peers_are_asked_what_the_vault_answers(tmp_path, write_note):
     assert all(row["found"] == 3 for row in rows if row["name"].startswith("grep"))
 
 
-def test_every_program_says_what_it_does():
-    for name in ("performance", "growth", "peers"):
-        path = os.path.join(ROOT, "bench", f"{name}.py")
-        ran = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=60)
-        assert ran.returncode == 0 and "--json" in ran.stdout
+def programs_below(folder):
+    return sorted(name for name in os.listdir(os.path.join(ROOT, folder)) if name.endswith(".py"))
+
+
+@pytest.mark.parametrize("name", [name for name in programs_below("bench") if name != "processes.py"])
+def test_every_program_says_what_it_does(name):
+    path = os.path.join(ROOT, "bench", name)
+    ran = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0 and name in ran.stdout
+
+
+def test_the_readme_of_the_bench_names_every_program():
+    with open(os.path.join(ROOT, "bench", "README.md"), encoding="utf-8") as handle:
+        text = handle.read()
+    assert [name for name in programs_below("bench") + programs_below("bench/faults") if f"`{name}`" not in text] == []

@@ -222,6 +222,16 @@ def test_init_drafts_queries_whose_cards_literally_hold_them(memory, vault, tmp_
     assert memory("bench").code == 0
 
 
+def test_init_drafts_only_what_a_plain_search_can_find(memory, write_note, tmp_path):
+    held = {"forgotten": "forgotten_at: 2026-01-01", "expired": "valid_to: 2020-01-01", "scoped": "scope: project/x"}
+    for name, field in {"plain": "tags: [a]", **held}.items():
+        write_note(f"{name}.md", f"---\n{field}\n---\n# Redis {name}\n\nmax_wait_ms is 250\n")
+    memory("bench", "--init")
+    queries = json.loads((tmp_path / "home/bench_queries.json").read_text())["queries"]
+    assert {path for entry in queries for path in entry["acceptable"]} == {"plain.md"}
+    assert json.loads(memory("bench", "--json").out)["metrics"]["all"]["recall_at_10"] == 1
+
+
 def test_init_never_replaces_a_truth_file(memory, vault, put_truth):
     path = put_truth("mine")
     ran = memory("bench", "--init")

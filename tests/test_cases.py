@@ -5,9 +5,11 @@ Set MEMORY_AGENT_SLOW=1 for the case that takes a minute, and for the full numbe
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 from blackbox import CaseSkipped, read_cases, run_case
+from warm_start import IS_POSSIBLE, WarmStart
 
 SLOW = os.environ.get("MEMORY_AGENT_SLOW") == "1"
 SPECS = [spec for spec in read_cases() if SLOW or not spec.get("slow")]
@@ -21,8 +23,11 @@ def outcomes(request):
     wanted = {item.callspec.params["spec"]["id"] for item in request.session.items if item.path == request.path
               and "spec" in getattr(getattr(item, "callspec", None), "params", ())}
     pool = ThreadPoolExecutor(WORKERS)
-    yield {spec["id"]: pool.submit(run_case, spec, kills=KILLS) for spec in SPECS if spec["id"] in wanted}
-    pool.shutdown(cancel_futures=True)
+    with WarmStart() if IS_POSSIBLE else nullcontext() as warm:
+        yield {
+            spec["id"]: pool.submit(run_case, spec, kills=KILLS, warm=warm) for spec in SPECS if spec["id"] in wanted
+        }
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec["id"])

@@ -9,6 +9,7 @@ from conftest import paths_of
 from mcore.changes import find_changes
 from mcore.errors import SetupError
 from mcore.importer import Freshness
+from mcore.prepare import RACY_NS
 
 POSIX = os.name == "posix"
 
@@ -18,11 +19,25 @@ def app(make_app):
     return make_app()
 
 
+@pytest.fixture(scope="module")
+def rested(tmp_path_factory):
+    """Equal vaults whose files the clock tells from any later edit: waited for once, taken away one by one."""
+    vaults = []
+    for _ in range(20):
+        root = tmp_path_factory.mktemp("rested") / "vault"
+        for name in ("root.md", "a/one.md", "a/two.md", "b/deep/three.md"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(f"okapi {name}")
+            os.utime(root / name, (1, 1))
+        vaults.append(root)
+    time.sleep(RACY_NS / 1e9)
+    return vaults
+
+
 @pytest.fixture
-def settled(app, write_note):
+def settled(app, rested, tmp_path):
     """An App whose vault has three folders, all of them settled."""
-    for name in ("root.md", "a/one.md", "a/two.md", "b/deep/three.md"):
-        os.utime(write_note(name, f"okapi {name}"), (1, 1))
+    rested.pop().rename(tmp_path / "vault")
     app.indexer.index(app.store)
     wait_until_settled(app)
     return app

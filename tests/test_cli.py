@@ -80,6 +80,15 @@ def test_every_command_ends_with_a_documented_status(vault, memory, monkeypatch,
     assert bool(ran.err) == (not ran.out)
 
 
+@pytest.mark.parametrize("line", ["restore {card} --db {db}", "--db {db} restore {card}", "restore --db {db} {card}"])
+def test_the_index_named_beside_a_card_is_no_archive_to_restore(memory, tmp_path, line):
+    """`restore` takes a card or an archive: which one is told by its words, not by the files that flags name."""
+    memory("capture", "--title", "t", "--body", BODY)
+    memory("forget", "03-Knowledge/t.md")
+    ran = memory(*line.format(card="03-Knowledge/t.md", db=tmp_path / "home/memory.db").split())
+    assert (ran.code, ran.out.split()[:2]) == (0, ["restored:", "03-Knowledge/t.md"])
+
+
 def test_a_title_that_is_taken_and_refused_is_three(memory):
     argv = ["capture", "--on-conflict", "reject", "--title", "t", "--body"]
     assert [memory(*argv, BODY).code, memory(*argv, BODY).code, memory(*argv, BODY + "!").code] == [0, 0, 3]

@@ -78,6 +78,13 @@ def test_hook_gives_the_model_its_text_in_the_clients_form(home, capsys, client)
     assert code == 0 and len(text) <= 2000 and "memory_search" in text and "up to date" in text
 
 
+def test_hook_counts_no_forgotten_card(home, capsys):
+    for title in ("one", "two"):
+        run(capsys, "capture", "--title", title, "--body", "a fact of more than twenty characters")
+    run(capsys, "forget", "03-Knowledge/one.md")
+    assert "A local memory with 1 card (knowledge 1) is connected." in run(capsys, "hook", "--format", "plain")[1]
+
+
 def test_hook_fails_open(home, capsys):
     (home / ".memory_agent").mkdir()
     (home / ".memory_agent" / "config.json").write_text("{broken")

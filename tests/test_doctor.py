@@ -74,7 +74,8 @@ def test_no_byte_no_name_no_time_changes(app, tmp_path, write_note):
 
 
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "folder", "locked", "foreign", "newer", "empty", "none"])
-def test_a_bad_index_is_named_and_stays_as_it_is(app, tmp_path, damage):
+def test_a_bad_index_is_named_and_stays_as_it_is(app, tmp_path, damage, monkeypatch):
+    monkeypatch.setattr("mcore.doctor.index.WAIT_SECONDS", 0.1)
     path = app.db_path
     data = open(path, "rb").read()
     holder = None
@@ -212,7 +213,7 @@ def test_an_index_that_lost_a_row_of_its_full_text_is_damaged(app):
 def test_a_word_of_the_index_that_no_file_has_is_found(app, memory):
     """One flipped bit inside the full text: SQLite sees nothing wrong, and the search loses a word."""
     with open(app.db_path, "r+b") as handle:
-        at = handle.read().index(b"zebra") + 4
+        at = handle.read().rindex(b"zebra") + 4  # its other record, `vocabulary`, stands before
         handle.seek(at)
         handle.write(b"b")
     assert memory("search", "zebra", "--no-sync").code == 2

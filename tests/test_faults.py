@@ -20,7 +20,7 @@ SMALL = {
     "power_loss": "--captures 5",
     "random_edits": "--sequences 1 --edits 12",
     "rebuild_searches": "--searches 60 --cards 60",
-    "safety_lines": "--only terminal,quoting",
+    "safety_lines": "--only quoting",
     "writers": "--processes 3 --titles 3 --rounds 1 --servers 1 --seconds 1 --limit 60 --below .",
 }
 
@@ -36,6 +36,14 @@ def test_nothing_is_lost(program, monkeypatch, tmp_path):
 def test_every_program_has_a_small_form():
     programs = {name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py")}
     assert programs - {"harness", "calls"} == set(SMALL)
+
+
+def test_every_safety_line_stands_once_in_its_file():
+    from safety_lines import LINES
+
+    for line in LINES:
+        with open(os.path.join(ROOT, "mcore", line.file), encoding="utf-8") as handle:
+            assert handle.read().count(line.old) == 1, line.name
 
 
 def test_a_loss_is_told_and_ends_in_status_1(capsys):

@@ -8,7 +8,7 @@ from hostile_vault import build, survey
 CARDS = 330  # each front once, each body once, and some hundred pairs of them
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", [1, 2])  # bench/faults/hostile_vaults.py tries as many as one likes
 def test_every_nasty_card_is_found_or_named(seed, tmp_path, make_app):
     items = build(tmp_path / "vault", seed, CARDS)
     outcome = survey(make_app(), items)

@@ -270,6 +270,17 @@ def test_a_second_successor_is_a_conflict_that_names_the_first(app, tmp_path):
     assert found(app, "db host") == [chained.path]
 
 
+def test_a_successor_written_by_hand_is_seen_though_a_look_was_just_taken(app, write_note):
+    """A server content with its last look must not write a second successor."""
+    old = capture(app, "db host", BODY)
+    before = app.freshness()
+    write_note("by-hand.md", f"---\ntitle: db host\nsupersedes: [{old.path}]\n---\n{NEXT}\n")
+    app.kept = lambda look: before
+    assert app.freshness() == before
+    second = supersede(app, old.path, {}, LAST)
+    assert (second.status, second.existing_path) == ("conflict", "by-hand.md")
+
+
 def test_a_successor_with_the_old_text_is_a_card_of_its_own(app):
     old = capture(app, "db host", BODY)
     new = supersede(app, old.path, {}, NEXT)
@@ -480,3 +491,19 @@ def test_a_card_that_expired_or_is_to_come_is_left_out_and_said(app, write_note)
     assert sorted(found(app, "zebra", as_of="2020-01-01T09:00:00Z")) == ["ended.md", "now.md", "odd.md", "past.md"]
     notes = [warning for warning in app.indexer.index(app.store).warnings if warning.slug == "field"]
     assert len(notes) == 2 and all("odd.md" in note.message for note in notes)
+
+
+def test_no_name_leads_to_the_history_of_another_vault(app, make_app, tmp_path):
+    """A model may be talked into any name: none of them reads, restores or erases what lies outside."""
+    update(app, capture(app, "mine", BODY).path, {}, NEXT)  # so that the folder .history is there
+    theirs = make_app(db=tmp_path / "theirs.db", vault=tmp_path / "theirs")
+    card = capture(theirs, "theirs", BODY).path
+    update(theirs, card, {}, NEXT)
+    os.symlink(tmp_path / "theirs/.history", tmp_path / "vault/.history/linked")
+    names = [f"../../theirs/.history/{card}", f"x/../../../theirs/.history/{card}", f"linked/{card}",
+             str(tmp_path / "theirs/.history" / card), "a\0b.md", "..", "/"]  # fmt: skip
+    for name in names:
+        for ask in (revisions, restore, lambda app, name: purge(app, name, yes=True)):
+            with pytest.raises(NotFound):
+                ask(app, name)
+    assert revisions(theirs, card).total == 2

@@ -116,3 +116,13 @@ def test_a_second_vault_has_an_index_of_its_own_and_paths_says_which(app, make_a
     assert stats(second).total == 1 and stats(app).total == 4
     assert paths(second).db["path"] != paths(app).db["path"] == str(tmp_path / "home/memory.db")
     assert os.path.dirname(paths(second).db["path"]) == str(tmp_path / "home")
+
+
+def test_a_forgotten_card_is_named_nowhere(app, tmp_path):
+    show(app, path="d.md")
+    show(app, path="03-Knowledge/a.md")
+    (tmp_path / "vault/d.md").write_text("---\nkind: Mistake\nforgotten_at: 2026-01-01\n---\n# D\n\nfour")
+    result = stats(app)
+    assert (result.total, result.forgotten, result.read_counts.readings) == (3, 1, 2)
+    assert [entry["path"] for entry in result.read_counts.most] == ["03-Knowledge/a.md"]
+    assert "d.md" not in {card.path for card in result.latest} and "mistake" not in result.kinds

@@ -28,8 +28,8 @@ LINES = (
     Line(
         "sync of the card",
         "vault.py",
-        "            os.fsync(fd)\n        if not",
-        "        if not",
+        "            view = view[handle.write(view) :]\n        os.fsync(fd)",
+        "            view = view[handle.write(view) :]",
         "test_faults.py -k power",
     ),
     Line(
@@ -76,7 +76,13 @@ LINES = (
         'self.connection.execute("COMMIT")',
         "test_store.py",
     ),
-    Line("late cards at once", "store.py", "late_rows(left) if left else ()", "()", "test_store.py test_importer.py"),
+    Line(
+        "late cards at once",
+        "store.py",
+        "late_rows(taken.lacking) if taken.lacking else ()",
+        "()",
+        "test_store.py test_importer.py",
+    ),
     Line(
         "quoting of terms",
         "tokenize.py",

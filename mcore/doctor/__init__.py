@@ -26,7 +26,7 @@ says what `--fix` did.
 
 SMALL_VAULT = 2000  # cards; to compare the words of 10,000 costs four times as much as all the rest
 _REBUILT = {"index-damaged", "index-missing", "index-differs"}
-_INDEXED = {"not-indexed", "stale", "not-in-vault"}
+_INDEXED = {"not-indexed", "stale", "not-in-vault", "index-outdated"}
 
 
 def examine(app, fix=False, deep=False):

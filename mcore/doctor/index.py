@@ -4,7 +4,7 @@ import os
 import shlex
 
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
+from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.importer import link_faults, stale_builds
 from mcore.render import counted
 from mcore.store import looking
@@ -33,6 +33,9 @@ def check_index(app, seen):
             total, more = _look(app, path, seen, update)
     except StoreBusy as error:
         total, more = 0, [from_error("index-busy", WARNING, path, error)]
+    except StoreOutdated as error:
+        message = f"{error.message}: {error.why}; the next command that needs it builds it anew"
+        total, more = 0, [finding("index-outdated", WARNING, path, message, update)]
     except StoreDamaged as error:
         total, more = 0, [from_error("index-damaged", ERROR, path, error)]
     except StoreNewer as error:

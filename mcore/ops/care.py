@@ -162,10 +162,9 @@ def _is_archive(words):
 
     from mcore.card import CARD_SUFFIXES
 
-    names = [word for word in words if not word.startswith("-")]
     return any(
         name.casefold().endswith((".tar.gz", ".tgz")) or os.path.isfile(name) and not name.endswith(CARD_SUFFIXES)
-        for name in names
+        for name in words
         if not name.isdecimal()
     )
 

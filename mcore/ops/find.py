@@ -1,4 +1,4 @@
-"""Operations that read: search, show."""
+"""Operations that read cards: search, context, show."""
 
 from mcore.errors import EXIT_NOTHING, EXIT_OK
 from mcore.operation import Operation, param

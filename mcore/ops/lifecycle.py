@@ -190,10 +190,9 @@ _EXPECTED = EXPECTED._replace(brief=True)
 
 FORGET = _operation(
     "forget",
-    "Forget, restore, retract or purge a card",
+    "Forget a card",
     "take a card out of every search; history stays",
-    "forget: out of every search, can be restored. retract: it was never true. restore: back again, or its text at "
-    "a revision. purge: erases card and history for good; only a preview unless yes.",
+    "out of every search, can be restored.",
     (CARD, _EXPECTED),
     _forget,
 )
@@ -201,7 +200,7 @@ RESTORE = _operation(
     "restore",
     "Restore a card",
     "bring back a forgotten, retracted or deleted card, or a former text",
-    "",
+    "back again, or its text at a revision.",
     (CARD, param("revision", help="for restore: a revision from history"), _EXPECTED),
     _restore,
     tool="memory_forget",
@@ -210,7 +209,7 @@ RETRACT = _operation(
     "retract",
     "Retract a card",
     "mark a card as having been wrong",
-    "",
+    "it was never true.",
     (CARD, param("reason", help="why it is wrong", brief=True), _EXPECTED),
     _retract,
     tool="memory_forget",
@@ -219,7 +218,7 @@ PURGE = _operation(
     "purge",
     "Purge a card",
     "erase a card and its history for good; shows what, --yes erases",
-    "",
+    "erases card and history for good; only a preview unless yes.",
     (CARD, param("yes", "boolean", "erase, not just show what would be", default=False)),
     _purge,
     tool="memory_forget",
