@@ -25,6 +25,7 @@ from functools import lru_cache
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError, StoreDamaged
+from mcore.frontmatter.pattern import Pattern
 from mcore.render import scrub
 from mcore.store import REBUILD, holds
 from mcore.tokenize import columns, normalize, to_query_expr
@@ -40,8 +41,8 @@ _PLAIN = (
     "\u3000-\u3003\u3008-\u3029\u3030\uff01-\uff0c\uff0e\uff0f\uff1a-\uff20\U0001f300-\U0001faff"
 )
 _OTHER_SCRIPTS = "\u3041-\u3096\u30a1-\u30fe\uac00-\ud7a3"
-_ODD = re.compile(f"[^{_PLAIN}]")
-_ODD_BESIDE_LATIN_AND_HAN = re.compile(f"[^{_PLAIN}{_OTHER_SCRIPTS}]")
+_ODD = Pattern(f"[^{_PLAIN}]")
+_ODD_BESIDE_LATIN_AND_HAN = Pattern(f"[^{_PLAIN}{_OTHER_SCRIPTS}]")
 
 
 def is_doubtful(store, indexer, terms, hits):

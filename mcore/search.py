@@ -23,7 +23,6 @@ from itertools import chain, islice
 from mcore import scope as scopes
 from mcore import validity
 from mcore.card import revision_of
-from mcore.confirm import confirm, is_doubtful
 from mcore.errors import UsageError, warning
 from mcore.frontmatter import timestamp
 from mcore.fuse import fuse
@@ -136,8 +135,8 @@ class FtsSearcher(Searcher):
             found, query_of = _merged(queries)
             hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
             searched = self.store.total() - outside.forgotten
-            if is_doubtful(self.store, self.indexer, terms, hits):
-                warnings += _confirm_warnings(confirm(self.store, self.indexer, terms, ask.filters, hits))
+            if len(hits) < 2:
+                warnings += self._confirm_warnings(ask, hits)
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden, outdated, nearest = self._beside(ask, found, matched, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
@@ -214,6 +213,17 @@ class FtsSearcher(Searcher):
         look = _Look(self.store, self.indexer, text, terms, pool, filters, passing)
         fills = match == "fill" or match == "auto" and is_question(text)
         return _Query(text, terms, look, look.fill() if fills else look.cascade())
+
+    def _confirm_warnings(self, ask, hits):
+        """Says when an answer is empty by the index alone."""
+        from mcore.confirm import confirm, is_doubtful
+
+        doubtful = is_doubtful(self.store, self.indexer, ask.terms, hits)
+        left = confirm(self.store, self.indexer, ask.terms, ask.filters, hits) if doubtful else 0
+        if not left:
+            return []
+        said = f"there was no time to read {left} cards' files and confirm that the index misses none"
+        return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
 
     def _beside(self, ask, found, matched, outside):
         """(hidden, outdated, nearest): what stands beside the hits, or in their place."""
@@ -582,14 +592,6 @@ class _Look:
             if len(there) == self.limit:
                 break
         return there
-
-
-def _confirm_warnings(left):
-    """Says when an answer is empty by the index alone."""
-    if not left:
-        return []
-    said = f"there was no time to read {left} cards' files and confirm that the index misses none"
-    return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
 
 
 class _AllBut:
