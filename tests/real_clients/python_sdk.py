@@ -15,7 +15,11 @@ import anyio
 from mcp import Client, StdioServerParameters, stdio_client
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TOOLS = {"memory_search", "memory_get", "memory_capture", "memory_stats", "memory_reindex"}
+sys.path.insert(0, ROOT)
+
+from mcore.ops import OPERATIONS  # noqa: E402
+
+TOOLS = {operation.tool for operation in OPERATIONS if operation.tool}
 FAILED = []
 
 

@@ -16,7 +16,7 @@ await client.connect(
   new StdioClientTransport({ command: interpreter, args: [program, "mcp"], env: { ...process.env, MEMORY_AGENT_HOME: home } }),
 );
 const { tools } = await client.listTools();
-check("list", tools.length === 5);
+check("list", tools.length === 10 && tools.every((tool) => tool.name.startsWith("memory_")));
 const body = "ecs-prod 的 SSH 登录使用私钥认证，密钥由运维组保管。";
 const saved = await client.callTool({ name: "memory_capture", arguments: { title: "登录方式 ts", body } });
 check("capture", saved.structuredContent.status === "created");
