@@ -12,7 +12,7 @@ sys.path.insert(0, FOLDER)
 
 SMALL = {
     "damage": "--seeds 6 --notes 12",
-    "failing_calls": "--commands capture,repair --errors EIO,killed --every 53",
+    "failing_calls": "--commands capture,repair --errors EIO,killed --every 97",
     "fuzz": "--cards 150 --queries 100 --lines 60 --configs 100 --slow 30",
     "hostile_vaults": "--seeds 9 --cards 60",
     "lifecycle_kills": "--kills 4",
