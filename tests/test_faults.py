@@ -12,7 +12,7 @@ sys.path.insert(0, FOLDER)
 
 SMALL = {
     "damage": "--seeds 6 --notes 12",
-    "failing_calls": "--commands capture,repair --errors EIO,killed --every 29",
+    "failing_calls": "--commands capture,repair --errors EIO,killed --every 97",
     "fuzz": "--cards 150 --queries 100 --lines 60 --configs 100 --slow 30",
     "hostile_vaults": "--seeds 9 --cards 60",
     "lifecycle_kills": "--kills 4",
@@ -20,7 +20,7 @@ SMALL = {
     "power_loss": "--captures 5",
     "random_edits": "--sequences 1 --edits 12",
     "rebuild_searches": "--searches 60 --cards 60",
-    "safety_lines": "--only quoting",
+    "safety_lines": "--only terminal",
     "writers": "--processes 3 --titles 3 --rounds 1 --servers 1 --seconds 1 --limit 60 --below .",
 }
 

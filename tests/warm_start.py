@@ -65,22 +65,30 @@ def serve(number):
 
     for name in WORK:
         importlib.import_module(f"mcore.{name}")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(fileno=number) as link:
         while True:
             message, descriptors, *_ = socket.recv_fds(link, 1, 5)
             if not message:
-                return
+                return reap()
             if os.fork() == 0:
                 link.close()
                 carry_out(*descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
+            reap()
+
+
+def reap():
+    """Takes leave of the children that have ended; what they cost counts as this process's then."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
 
 
 def carry_out(request, stdin, stdout, stderr, said):
     """Does one command and ends the process."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.write(said, b"%d\n" % os.getpid())
     with open(request, "rb") as handle:
         argv, env, folder = pickle.load(handle)
