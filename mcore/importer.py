@@ -275,7 +275,7 @@ class Indexer:
         clear_stale_builds(store.path)
         _unlink_index(temp_path)
         try:
-            with closing(open_store(temp_path)) as built:
+            with closing(open_store(temp_path)) as built, _few_collections():
                 built.bulk_mode()
                 with built.writing():
                     built.start_ids_after(self._reserve_ids(store, ids, scan))
@@ -492,6 +492,20 @@ class Indexer:
             seconds=round(time.monotonic() - started, 3),
             warnings=warnings,
         )
+
+
+@contextmanager
+def _few_collections():
+    """Has Python look for cycles less often: a build makes millions of objects that live and die in batches (5 % of
+    its CPU)."""
+    import gc
+
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _derive_closings(store):

@@ -26,8 +26,8 @@ from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 BATCH_CARDS, BATCH_BYTES = 250, 2_000_000  # of one batch, whichever comes first
-HELPERS_ABOVE = 2000  # files; below, starting a helper (60 ms of CPU) costs more than it saves
-CARDS_A_HELPER = 20_000  # as many are worth one more
+HELPERS_ABOVE = 20_000  # files; handing rows over takes a fifth more CPU, which waiting for fewer is not worth
+CARDS_A_HELPER = 40_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
 AHEAD = 2  # batches that are ready or on their way, beyond one for each helper
 

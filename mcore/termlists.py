@@ -15,7 +15,7 @@ from mcore import postings
 from mcore.schema import CARDS_FTS
 
 FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
-FEW_ROWS, MANY_ROWS = 64, 512  # a term gets a list from here on in a small index, and in a large one
+FEW_ROWS, MANY_ROWS = 64, 1000  # a term gets a list from here on in a small index, and in a large one
 ROWS_SHARE = 16  # between the two: one row in so many
 SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
 RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
@@ -51,14 +51,12 @@ def make(connection):
     open_views(connection)
     for table in ("lists", "recent", "lengths", "stems", "vocabulary"):
         connection.execute(f"DELETE FROM {table}")
-    keep_vocabulary(connection)
     codes = length_codes(connection)
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
     least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
     is_small = rows <= SINGLES_UP_TO
-    wanted = "SELECT term, doc FROM temp.words WHERE doc >= ? OR term >= 'a' AND term < '{' AND doc > ?"
-    found = connection.execute(wanted, (least, 0 if is_small else RARE_ROWS)).fetchall()
+    found = keep_vocabulary(connection, least, 0 if is_small else RARE_ROWS)
     add_stems(connection, [term for term, _ in found if term])
     for term, size in found:
         if size >= least and term:
@@ -73,12 +71,14 @@ def make(connection):
             _store(connection, char + "*", _counted_start(connection, char), last)
 
 
-def keep_vocabulary(connection):
-    """Writes every token down a second time."""
-    found, blocks = connection.execute("SELECT term FROM temp.words"), []
-    while some := [term for (term,) in found.fetchmany(BLOCK_TERMS)]:
-        blocks.append((some[0], zlib.compress("\n".join(some).encode(), 1)))
+def keep_vocabulary(connection, least, rare):
+    """Writes every token down a second time; (token, rows) of those in `least` rows and of words in over `rare`."""
+    found, blocks, told = connection.execute("SELECT term, doc FROM temp.words"), [], []
+    while some := found.fetchmany(BLOCK_TERMS):
+        blocks.append((some[0][0], zlib.compress("\n".join([term for term, _ in some]).encode(), 1)))
+        told += [row for row in some if row[1] >= least or row[1] > rare and "a" <= row[0] < "{"]
     connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", blocks)
+    return told
 
 
 def _counted(connection, term):
