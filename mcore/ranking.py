@@ -5,10 +5,11 @@ better than fusing ranks (RRF) in every trial.
 
 | part | weight | what it asks |
 | word | 1 | a Latin word: .25 for the word as it stands, .75 for all words of the vault with its stem |
-| identifier | 1 | its words, sub-words and joined form, each as a word |
+| identifier | 1, .3 | its words and sub-words, each as a word; .3 for the joined form and single letters |
+| numbered | .7 | the letters and the number of a word that ends with one (`egr2`: `egr`, `2`) |
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
-| soft | .1, .3 | English stop words that stand alone; pairs inside Chinese question phrases |
-| single | .5 | one character of an unspaced script, as the start of every pair |
+| soft | .1, .5 | English stop words that stand alone; pairs inside Chinese question phrases |
+| single | .5 | one character of an unspaced script, as the start of every pair; less in long queries |
 | phrase | .2, .5 | two adjacent Latin words, in any of their forms; the second inside an identifier |
 
 FTS5's bm25() is not used: its constants are fixed, every form of a word would have its own rarity,
@@ -24,8 +25,11 @@ Gains, nDCG@10 on development halves (200 to 400 queries a set, lists read whole
 locomo_turn +.020, scifact +.032, cosqa +.029; .7 of them beside the exact word instead of stems alone
 locomo_session +.010, cosqa +.008, scifact -.009; phrases locomo_session +.021, ident +.070, cosqa
 +.014, scifact -.004; singles memdaily +.009, memorybank +.021, drcd +.010; words cut at numbers (`list2dict`)
-ident +.016 of 925 queries. Tried and left out: longer words that begin with the stem (session +.002,
-scifact +.002, a walk of all their lists), weight by word length, words nearby (NEAR), neighbours by
+ident +.016 of 925 queries; joined forms at .3 scifact +.005, ident +.004; numbered words scifact +.010;
+Lucene's rarity locomo_turn +.007, locomo_session +.006, cosqa +.003, scifact -.003; forms of a word counted once
+locomo_session +.004; singles by the length of the query memdaily +.006. Tried and left out: longer words
+that begin with the stem (session +.002, scifact +.002, a walk of all their lists), weight by word length, words
+nearby (NEAR), Lucene's rarity for pairs (memdaily -.001, bench/truth.json B first 95.8 to 94.4 %), neighbours by
 trigrams (cosqa -.040), lengths without labels and names (locomo_turn -.007), counts for rare terms
 only (0 to +.002).
 """
@@ -35,22 +39,23 @@ import unicodedata
 from collections import namedtuple
 from functools import lru_cache
 from itertools import islice, pairwise
-from math import log
+from math import log, prod
 
 from mcore.postings import DamagedList, among, each, length_of
 from mcore.stem import stem
 from mcore.termlists import FIELD_WEIGHTS, SINGLES_UP_TO
-from mcore.tokenize import PIECE, identifier_parts, query_pieces, split_word
+from mcore.tokenize import NUMBERED, PIECE, identifier_parts, query_pieces, split_word
 from mcore.variants import spellings
 
 # k1 and b: chat turns and sessions in English are best with little regard to length, Chinese diary lines with more
 # (memdaily_zh .733 with b .75, .722 with .5; locomo_turn .490 and .504).
-WORD_K1, WORD_B = 1.3, 0.5
+WORD_K1, WORD_B = 1.4, 0.6
 PAIR_K1, PAIR_B = 1.2, 0.75
 STEM_SHARE = 0.75
-SINGLE_WEIGHT = 0.5
+SINGLE_WEIGHT, LONG_RUN = 0.5, 20  # in queries of more unspaced characters single ones weigh less
 PHRASE_WEIGHT, NAME_PHRASE_WEIGHT = 0.2, 0.5  # the second inside one identifier
-SOFT_WORD, SOFT_PAIR = 0.1, 0.3
+SOFT_WORD, SOFT_PAIR = 0.1, 0.5
+JOINED_WEIGHT, LETTER_WEIGHT, NUMBERED_WEIGHT = 0.3, 0.3, 0.7
 
 MIN_STEM = 3  # letters; shorter stems begin too many words
 STEM_FORMS = 4  # forms of one word inside a phrase
@@ -63,6 +68,7 @@ PLACES = 20  # the most hits an answer has
 MOST_GAIN, USUAL_GAIN = 2.2, 1.0  # what a feature of weight 1 adds to a card that holds it
 COMMON_WORD = 1000  # cards; a phrase of two words that are both in more is left out
 SENTENCE_WORDS, SENTENCE_RUN = 4, 6  # words, characters; keyword queries of bench/truth.json have fewer
+STATED_WORDS = 3  # words from which on a full stop at the end makes a sentence
 
 STOP_WORDS = frozenset(
     "a an the this that these those some any such same other own more most each both all no not nor "
@@ -95,7 +101,8 @@ def is_question(query):
     """Whether lower tiers fill up for this query: it asks or tells in a sentence.
 
     It does with a question mark, a question phrase, an English stop word that stands alone, more
-    than SENTENCE_WORDS words, or more than SENTENCE_RUN characters without a space in a script that has none.
+    than SENTENCE_WORDS words (STATED_WORDS with a full stop at the end), or more than SENTENCE_RUN characters
+    without a space in a script that has none.
 
     nDCG@10, development halves, 400 queries a set, cascade / fill / by this rule: locomo_session
     .784 / .813 / .813, cosqa .430 / .441 / .441, memorybank .730 / .752 / .752, ident .960 / .959 /
@@ -111,34 +118,39 @@ def is_question(query):
         words += not unspaced
         if piece.casefold() in SENTENCE_MARKS:
             return True
-    return words > SENTENCE_WORDS
+    return words > SENTENCE_WORDS or words >= STATED_WORDS and query.rstrip().endswith(".")
 
 
 def parts(query):
     """The parts of a query, each once."""
-    found, words = {}, []
-    for piece, unspaced in query_pieces(query):
+    found, words, pieces = {}, [], list(query_pieces(query))
+    length = sum(len(piece) for piece, unspaced in pieces if unspaced)
+    single = SINGLE_WEIGHT * min(1.0, LONG_RUN / max(1, length))
+    for piece, unspaced in pieces:
         if len(found) + len(words) > MAX_PARTS:
             break
         if unspaced:
-            for part in _run_parts(piece[:MAX_PARTS]):
+            for part in _run_parts(piece[:MAX_PARTS], single):
                 found.setdefault(part[:2], part)
         else:
-            words += [(word, soft, piece) for word, soft in _words(piece)]
-    if not found and all(soft for _, soft, _ in words):
-        words = [(word, False, piece) for word, _, piece in words]  # nothing but stop words: then they are asked
-    for word, soft, _ in words:
-        part = Part("plain", word, SOFT_WORD) if soft else Part("word", word, 1.0)
+            words += [(word, weight, piece) for word, weight in _words(piece).items()]
+    if not found and all(weight == SOFT_WORD for _, weight, _ in words):
+        words = [(word, 1.0, piece) for word, _, piece in words]  # nothing but stop words: then they are asked
+    for word, weight, _ in words:
+        part = Part("plain" if weight == SOFT_WORD else "word", word, weight)
         found.setdefault(part[:2], part)
-    for (left, soft, piece), (right, soft_too, next_piece) in pairwise(words):
-        if not (soft and soft_too):
+    for (left, weight, piece), (right, next_weight, next_piece) in pairwise(words):
+        if not weight == next_weight == SOFT_WORD:
             weight = NAME_PHRASE_WEIGHT if piece is next_piece else PHRASE_WEIGHT
             found.setdefault(("phrase", left, right), Part("phrase", f"{left} {right}", weight))
+    for numbered in filter(None, [NUMBERED.fullmatch(word) for word, *_ in words]):
+        for kind, text in zip(("word", "plain"), numbered.groups(), strict=True):
+            found.setdefault((kind, text), Part(kind, text, NUMBERED_WEIGHT))
     return list(found.values())
 
 
-def _run_parts(run):
-    """The pairs and single characters of a run; those inside a question phrase weigh less or not at all."""
+def _run_parts(run, single):
+    """The pairs of a run and its characters, which weigh `single`; less or not at all inside a question phrase."""
     if len(run) == 1:
         yield Part("single", run, 1.0)
         return
@@ -148,18 +160,21 @@ def _run_parts(run):
         pair = run[at : at + 2]
         yield Part("pair", pair, 1.0 if pair in telling else SOFT_PAIR)
     for char in "".join(said):
-        yield Part("single", char, SINGLE_WEIGHT)
+        yield Part("single", char, single)
 
 
 def _words(piece):
-    """(word, soft) for the words, sub-words and joined forms of a piece without white space."""
-    words, tokens = [], split_word(piece if piece.isascii() else unaccented(piece))
+    """word -> weight for the words, sub-words and joined forms of a piece without white space."""
+    tokens = split_word(piece if piece.isascii() else unaccented(piece))
     forms = identifier_parts(piece)
-    for token in (*tokens, *" ".join(forms).split()):
-        if token not in words:
-            words.append(token)
-    alone = len(tokens) == 1 and not forms
-    return [(word, alone and word in STOP_WORDS) for word in words]
+    if len(tokens) == 1 and not forms:
+        return {tokens[0]: SOFT_WORD if tokens[0] in STOP_WORDS else 1.0}
+    words = dict.fromkeys(tokens, 1.0)
+    for form in forms:
+        pieces = form.split()
+        for word in pieces:
+            words.setdefault(word, 1.0 if len(pieces) > 1 else JOINED_WEIGHT)
+    return {word: min(weight, LETTER_WEIGHT) if len(word) == 1 else weight for word, weight in words.items()}
 
 
 def unaccented(word):
@@ -260,8 +275,15 @@ class Ranking:
             if part.text in held:
                 shares.append((1.0 - STEM_SHARE, text, [part.text]))
         for share, name, some in shares:
-            size = sum(map(sizes.__getitem__, some))
-            yield Feature(part, name, part.weight * share * self._rarity(size), is_pair, size, some, None)
+            size, counts = sum(map(sizes.__getitem__, some)), None
+            held_by = size
+            if len(some) > 1 and size <= SHORT_LIST:
+                counts = _added([entries for token in some for entries in self._entries(token)])
+                counts = {doc: count for doc, count in counts.items() if count}
+                held_by = len(counts)
+            elif len(some) > 1:
+                held_by = self._together(map(sizes.__getitem__, some))
+            yield Feature(part, name, part.weight * share * self._rarity(held_by, is_pair), is_pair, size, some, counts)
 
     def _phrase(self, part, sizes):
         """The Feature of two adjacent words; None when nothing holds it or both words are common."""
@@ -280,9 +302,15 @@ class Ranking:
         counts.update(dict.fromkeys(self.store.docs_matching(f"title : ({expr})"), FIELD_WEIGHTS["title"]))
         return Feature(part, None, part.weight * self._rarity(len(counts)), False, len(counts), [], counts)
 
-    def _rarity(self, n):
-        """The inverse document frequency of what n cards hold, as FTS5 has it."""
-        return max(log((self.total - n + 0.5) / (n + 0.5)), 1e-6) if n < self.total / 2 else 1e-6
+    def _rarity(self, n, is_pair=False):
+        """The inverse document frequency of what n cards hold: for pairs as FTS5 has it, 0 from half of the cards on;
+        for words as Lucene has it, above 0 for all."""
+        odds = (self.total - n + 0.5) / (n + 0.5)
+        return log(max(odds, 1.000001)) if is_pair else log(1 + max(odds, 0.000001))
+
+    def _together(self, sizes):
+        """How many cards hold one of several tokens at least, as if each were spread without regard to the others."""
+        return self.total * (1 - prod(1 - min(1.0, size / self.total) for size in sizes))
 
     # ---- reading lists ---------------------------------------------------------------------------
 
@@ -296,15 +324,15 @@ class Ranking:
         """(doc, count) of every card with a feature."""
         if feature.counts is not None:
             return feature.counts.items()
-        several = []
-        for token in feature.tokens:
-            if token in self._loose:
-                several.append(self._loose[token].items())
-            else:
-                unpacked, since = self._list(token)
-                several += [each(unpacked), since.items()]
-        several = [some for some in several if some]
+        several = [some for token in feature.tokens for some in self._entries(token) if some]
         return several[0] if len(several) == 1 else _added(several).items()
+
+    def _entries(self, token):
+        """The (doc, count) of every card with a token, in one or two parts."""
+        if token in self._loose:
+            return [self._loose[token].items()]
+        unpacked, since = self._list(token)
+        return [each(unpacked), since.items()]
 
     def _among(self, feature, docs):
         """(doc, count) of the cards among `docs` with a feature."""

@@ -67,7 +67,7 @@ _MAX_HUMPS, _MAX_NUMBERS = 5, 3  # more cuts (at numbers, too) make a hash, not 
 # Before a token: it is the letters of a word that ends with digits (`sqlite` of `sqlite3`). A usual query holds no
 # such word, so `sqlite` finds `sqlite3` as the beginning of a longer word, not whole.
 PIECE = "\ue000"
-_LETTERS = re.compile(r"([a-z]{2,})[0-9]+")
+NUMBERED = re.compile(r"([a-z]{2,})([0-9]+)")
 _NUMBER_WITHIN = re.compile(r"[0-9][A-Za-z]")
 _JOINTS = re.compile(r"[_\-./]+")
 
@@ -93,7 +93,7 @@ def _clean(text):
         text = re.sub(_NO_WORD, " ", re.sub(_HIDDEN, "", text))
     for sign in _COMMON_WIDE_SIGNS:
         text = text.replace(sign, " ")
-    text = text.replace("．", ".")
+    text = text.replace("．", ".").replace("\u2010", "-").replace("\u2011", "-")  # printed hyphens join like "-"
     if not unicodedata.is_normalized("NFKC", text):
         lines = re.sub(_WIDE_SIGNS, " ", text).split("\n")  # the few odd lines; nothing composes across a line's end
         text = "\n".join([unicodedata.normalize("NFKC", line) for line in lines])
@@ -184,7 +184,7 @@ def _forms(word):
         humps = [h for piece in pieces for h in _HUMP.findall(piece)]
         if len(pieces) < len(humps) <= len(pieces) + (_MAX_NUMBERS if numbered else _MAX_HUMPS):
             forms.append(" ".join(humps).casefold())
-    forms += [PIECE + found[1] for found in map(_LETTERS.fullmatch, map(str.casefold, pieces)) if found]
+    forms += [PIECE + found[1] for found in map(NUMBERED.fullmatch, map(str.casefold, pieces)) if found]
     return tuple(forms)
 
 

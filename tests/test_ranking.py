@@ -2,7 +2,19 @@
 
 import pytest
 
-from mcore.ranking import PHRASE_WEIGHT, SINGLE_WEIGHT, SOFT_PAIR, SOFT_WORD, Ranking, is_question, parts
+from mcore.ranking import (
+    JOINED_WEIGHT,
+    LETTER_WEIGHT,
+    LONG_RUN,
+    NUMBERED_WEIGHT,
+    PHRASE_WEIGHT,
+    SINGLE_WEIGHT,
+    SOFT_PAIR,
+    SOFT_WORD,
+    Ranking,
+    is_question,
+    parts,
+)
 from mcore.stem import stem
 from mcore.variants import MAX_SPELLINGS, spellings, variants
 
@@ -51,10 +63,12 @@ QUESTIONS = [
     "数据库多久备份一次", "生产环境怎么退回上一套？", "why does ranking stay lexical",
     "python check if a variable is iterable", "是什么原因",
     "升级集群之前需要备份的数据", "large files moved between two hosts quickly", "backup?",
+    "Statins increase cholesterol.",
 ]  # fmt: skip
 KEYWORDS = [
     "ecs-prod 22022", "数据库 备份", "no such column", "提示词 技术文档", "青禾教育 可用性", "getUserName",
     "k8s里的pod", "CREATE INDEX CONCURRENTLY", "refresh token rotate", "to_csv", "", "!!!",
+    "nginx conf.",
 ]  # fmt: skip
 
 
@@ -75,7 +89,7 @@ def weights(query):
 def test_stop_words_are_soft_but_not_inside_an_identifier_nor_alone():
     found = weights("the backup of get_to_it")
     assert found["plain", "the"] == SOFT_WORD and found["word", "backup"] == 1.0
-    assert found["word", "to"] == 1.0 and found["word", "gettoit"] == 1.0
+    assert found["word", "to"] == 1.0 and found["word", "gettoit"] == JOINED_WEIGHT
     assert weights("to be or not to be")["word", "be"] == 1.0
 
 
@@ -83,6 +97,23 @@ def test_question_phrases_are_soft_and_give_no_single_characters():
     found = weights("备份是什么")
     assert found["pair", "备份"] == 1.0 and found["pair", "什么"] == SOFT_PAIR
     assert found["single", "备"] == SINGLE_WEIGHT and ("single", "什") not in found
+
+
+def test_single_characters_weigh_less_in_a_long_query():
+    short, long = "备份数据库", "".join(map(chr, range(0x5000, 0x5000 + 2 * LONG_RUN)))
+    assert weights(short)["single", "备"] == SINGLE_WEIGHT
+    assert weights(long)["single", long[0]] == SINGLE_WEIGHT / 2
+
+
+def test_a_word_that_ends_with_a_number_is_asked_in_parts_too():
+    found = weights("egr2")
+    assert (found["word", "egr2"], found["word", "egr"], found["plain", "2"]) == (1.0, NUMBERED_WEIGHT, NUMBERED_WEIGHT)
+
+
+def test_joined_forms_and_single_letters_of_an_identifier_weigh_less():
+    found = weights("x-rayBeam")
+    assert found["word", "xraybeam"] == JOINED_WEIGHT and found["word", "x"] == LETTER_WEIGHT
+    assert found["word", "ray"] == found["word", "beam"] == 1.0
 
 
 def test_adjacent_words_are_phrases_unless_both_are_soft():
