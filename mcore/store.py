@@ -98,6 +98,7 @@ class Store:
         self.frozen = frozen
         self._has_vocabulary = self._is_loading = False
         self._measures = (None, None)
+        self._outside = None
         self._long_lists = {}  # term -> its unpacked list; emptied when the index changes
 
     def close(self):
@@ -375,10 +376,13 @@ class Store:
         with guarded(self.path):
             return termlists.totals(self.connection)[0]
 
+    def _state(self):
+        """Another one whenever the index has changed, by this connection or another."""
+        return self.query("PRAGMA data_version")[0][0], self.connection.total_changes
+
     def measures(self):
         """(rows of cards_fts with the dead ones, mean tokens of a row, a length code for every row)."""
-        changes = self.connection.total_changes
-        state = (self.query("PRAGMA data_version")[0][0], changes)
+        state = self._state()
         if self._measures[0] != state:
             self._long_lists = {}
             with guarded(self.path):
@@ -455,7 +459,24 @@ class Store:
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
 
     def outside(self, limits):
-        """The Outside of `limits` that let plain global cards pass; quick where few cards are special."""
+        """The Outside of `limits` that let plain global cards pass; quick where few cards are special.
+
+        Kept until the index changes or the next moment at which a card begins or ceases to hold.
+        """
+        state, key = self._state(), (limits.scopes, limits.ranges)
+        if limits.at is None:
+            return self._find_outside(limits)
+        kept = self._outside
+        if kept is None or kept[:2] != (state, key) or not kept[2] <= limits.at < kept[3]:
+            ends = ", ".join(
+                f"min(CASE WHEN {name} > ? THEN {name} END)" for name in ("valid_from", "valid_to", "closed_at")
+            )
+            rows = self.query(f"SELECT {ends} FROM cards WHERE special = 1", [limits.at] * 3)
+            until = min((end for end in rows[0] if end is not None), default=float("inf"))
+            kept = self._outside = (state, key, limits.at, until, self._find_outside(limits))
+        return kept[4]
+
+    def _find_outside(self, limits):
         here, names = _in_scope(limits)
         holds, times = _holds(limits.at)
         # Three sets in one row: a quarter of the time that rows of (doc, here, holds) take.
