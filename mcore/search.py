@@ -31,7 +31,7 @@ from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.snippet import snippet
 from mcore.store import Limits
-from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
+from mcore.tokenize import MAX_TERMS, is_single, split_query, term_expr, to_query_expr
 from mcore.variants import spellings
 
 TIERS = ("all", "all-prefix", "any", "any-prefix")
@@ -138,7 +138,7 @@ class FtsSearcher(Searcher):
             if len(hits) < 2:
                 warnings += self._confirm_warnings(ask, hits)
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
-            hidden, outdated, nearest = self._beside(ask, found, matched, outside)
+            hidden, outdated, nearest = self._beside(ask, queries[0].look, found, matched, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
             explained = {}
             if is_explained:
@@ -225,10 +225,10 @@ class FtsSearcher(Searcher):
         said = f"there was no time to read {left} cards' files and confirm that the index misses none"
         return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
 
-    def _beside(self, ask, found, matched, outside):
+    def _beside(self, ask, look, found, matched, outside):
         """(hidden, outdated, nearest): what stands beside the hits, or in their place."""
         hidden = {} if found else self._hidden(ask)
-        hidden |= self._out_of_view(ask, matched, outside)
+        hidden |= self._out_of_view(ask, look, matched, outside)
         outdated = self._outdated(ask) if not found and "validity" in hidden else []
         nearest = [] if found or not ask.terms else self._nearest(ask)
         return hidden, outdated, nearest
@@ -268,19 +268,27 @@ class FtsSearcher(Searcher):
         return Retrieval(strategy, reason, asked, len(found), offset, more,
                          [term for term in terms if term not in lacked], lacked)  # fmt: skip
 
-    def _out_of_view(self, ask, matched, outside):
+    def _out_of_view(self, ask, look, matched, outside):
         """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
 
-        Beside hits only cards that hold every term are counted: looser ones are many and say little.
+        Beside hits only cards that hold every term are counted, and of those the ones that would rank among
+        the best: looser and lower ones are many and say little.
         """
         kind, source, _ = ask.filters
         groups = {"scope": outside.elsewhere, "validity": outside.not_in_force}
         if not ask.terms or not any(groups.values()):
             return {}
+        if matched and matched != "all-prefix":
+            groups = {name: some & look.seen.keys() for name, some in groups.items()}
+            if not any(groups.values()):
+                return {}
         if kind is not None or source is not None:
             docs = self.store.docs_of(kind, source)
             groups = {name: some & docs for name, some in groups.items()}
-        for tier in (matched if matched.startswith("all") else "all",) if matched else TIERS:
+        if matched and matched != "all-prefix":
+            held = look.holding("all", set().union(*groups.values()), without_singles=True)
+            return {name: len(some & held) for name, some in groups.items() if some & held}
+        for tier in (matched,) if matched else TIERS:
             expr = to_query_expr(ask.terms, tier)
             found = set(self.store.docs_matching(expr)) if expr else set()
             hidden = {name: len(some & found) for name, some in groups.items()}
@@ -378,6 +386,7 @@ class _Look:
         self.holders = {}  # term -> ids of the hits that hold it, where shares were counted
         self.ranking = Ranking(store)
         self.best = None  # doc -> score of the best cards for any term, once they were looked for
+        self.seen = {}  # the same, with those that may not answer
         self.docs = {}  # id -> doc of the cards that were ranked
         self.rows = {}  # id -> row of the cards whose files are there
         self.names = {}  # id -> the file's name as the system has it
@@ -410,7 +419,7 @@ class _Look:
         if tier.endswith("prefix"):
             return self._present(self._matched(expr, ())) if self._may_begin(tier) else []
         scores = self._scores(None)
-        held = self._holding(tier, scores.keys())
+        held = self.holding(tier, scores.keys())
         if len(held) < self.limit and not self.ranking.is_complete:
             held = ()
         rows = self._rows({doc: scores[doc] for doc in held})
@@ -427,11 +436,19 @@ class _Look:
         if len(self.docs) < len(docs):
             yield from self._matched(expr, list(self.docs))
 
-    def _holding(self, tier, docs):
-        """Which of `docs` hold every term whole, or any term or part of one."""
-        held = [self._docs_with(term.text, term_expr(term), docs) for term in self.terms]
+    def holding(self, tier, docs, without_singles=False):
+        """Which of `docs` hold every term whole, or any term or part of one.
+
+        `without_singles` does not ask for single characters of an unspaced script beside other terms (0.2 s for
+        a common one).
+        """
         if tier == "all":
-            return set.intersection(*held)
+            held, longer = set(docs), [term for term in self.terms if not (without_singles and is_single(term))]
+            for term in longer or self.terms:
+                if held:
+                    held &= self._docs_with(term.text, term_expr(term), held)
+            return held
+        held = [self._docs_with(term.text, term_expr(term), docs) for term in self.terms]
         parts = {part for term in self.terms for part in term.parts}
         return set().union(*held, *(self._docs_with(part, f'"{part}"', docs) for part in parts))
 
@@ -547,7 +564,7 @@ class _Look:
         return self.ranking.scores(self.query, docs)
 
     def _passing_scores(self):
-        scores = self.ranking.scores(self.query)
+        scores = self.seen = self.ranking.scores(self.query)
         if self.passing is None:
             return scores
         kept = {doc: score for doc, score in scores.items() if doc in self.passing}
