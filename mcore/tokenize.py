@@ -148,12 +148,16 @@ def identifier_parts(text):
 
 def _all_forms(text):
     """The same, and the letters of words that end with digits, each behind PIECE."""
-    words = text.encode("ascii", "replace").translate(_WORD_BYTES).split()
-    odd = [word for word in words if not (word.isalpha() and (word.islower() or word.istitle()))]  # one of five
+    words = dict.fromkeys(text.encode("ascii", "replace").translate(_WORD_BYTES).split())
+    odd = [  # one of six
+        word
+        for word in words
+        if not (word.islower() or word.istitle() or word.isupper() if word.isalpha() else word.isdigit())
+    ]
     if len(_word_forms) > _MAX_CACHED:
         _word_forms.clear()
     return list(
-        dict.fromkeys(form for forms in map(_word_forms.__getitem__, dict.fromkeys(odd)) if forms for form in forms)
+        dict.fromkeys(form for forms in map(_word_forms.__getitem__, odd) if forms for form in forms)
     )
 
 
