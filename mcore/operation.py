@@ -17,8 +17,8 @@ Param.__doc__ = """One argument of an operation.
 `type` is string, integer, boolean, array (of strings) or card (an id or a path; a string to JSON).
 `choices` are the allowed strings. A number outside [`minimum`, `maximum`] is pulled to the bound when
 `clamp` is set, refused otherwise. `positional` and `flags` ("-n") shape the command line alone. `door`
-is "cli" or "mcp" for an argument that only one of them offers, "both" otherwise. With `brief` its name
-says enough to a model: the schema goes without help text, which costs every conversation.
+is "cli" or "mcp" for an argument that only one of them offers, "both" otherwise. `brief` is what a model is
+told where the name says nearly enough (None: `help`): every conversation pays for these words.
 """
 
 Operation = namedtuple(
@@ -50,7 +50,7 @@ def param(
     positional=False,
     flags=(),
     door="both",
-    brief=False,
+    brief=None,
 ):
     """A `Param` with the usual defaults."""
     return Param(
@@ -189,7 +189,7 @@ def _joined(group):
     named = {operation.name: operation for operation in group}
     first = group[0]
     params = {p.name: p for operation in group for p in operation.params}
-    action = param("action", choices=tuple(named), default=first.name)
+    action = param("action", help="which", choices=tuple(named), default=first.name)
 
     def run(app, args):
         operation = named[args["action"]]
@@ -221,8 +221,7 @@ def input_schema(operation):
             entry["items"] = {"type": "string"}
         if p.choices:
             entry["enum"] = list(p.choices)
-        if p.help and not p.brief:
-            entry["description"] = p.help
+        entry["description"] = p.brief or p.help
         properties[p.name] = entry
         if p.required:
             required.append(p.name)

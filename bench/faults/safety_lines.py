@@ -153,8 +153,8 @@ LINES = (
     Line(
         "an empty answer is confirmed",
         "search.py",
-        "if is_doubtful(self.store, self.indexer, terms, hits):",
-        "if False:",
+        "doubtful = is_doubtful(self.store, self.indexer, ask.terms, hits)",
+        "doubtful = False",
         "test_confirm.py",
     ),
     Line(

@@ -42,15 +42,15 @@ CAPTURE = Operation(
     title="Save a card",
     summary="write one card and index it",
     description=(
-        "Save one durable fact as a Markdown card: a decision and why, a host, path or version, a mistake and its "
-        "fix, a preference. One fact a card; the body must stand alone (20+ characters). No secrets: write where "
-        "they are kept. Search first; the answer names similar cards. Never overwrites."
+        "Save one durable fact as a card: a decision and why, a host, path or version, a mistake and its fix, a "
+        "preference. The body must stand alone (20+ characters). No secrets: write where they are kept. Search "
+        "first; the answer names similar cards."
     ),
     params=(
         param("title", help="short", required=True),
         param("body", help="the fact, Markdown", required=True),
-        param("kind", help="kind of fact", default=DEFAULT_KIND, choices=tuple(KIND_FOLDERS), brief=True),
-        param("tags", "array", "tags", default=(), brief=True),
+        param("kind", help="kind of fact", default=DEFAULT_KIND, choices=tuple(KIND_FOLDERS), brief="kind"),
+        param("tags", "array", "tags", default=(), brief="words"),
         *field_params(),
         param("priority", help="as you use it", door="cli"),
         param("source", help="who says so (default: the client's name)", door="cli"),
@@ -59,6 +59,7 @@ CAPTURE = Operation(
             help="same title, other body: second card, or refuse",
             default="suffix",
             choices=("suffix", "reject"),
+            brief="same title",
         ),
         REJECT,
     ),

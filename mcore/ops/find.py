@@ -100,29 +100,38 @@ SEARCH = Operation(
     title="Search memory",
     summary="find cards",
     description=(
-        "Search the user's saved memory cards (facts, hosts, decisions, mistakes, notes). Use before answering "
-        "about past work. Pass entity names and identifiers, not sentences. matched any/any-prefix = low "
-        "confidence: only some terms found. Empty = not in memory; see hidden, nearest, freshness. "
-        "Snippets only: read a card with memory_get."
+        "Search the user's saved memory cards (facts, hosts, decisions, mistakes). Use before answering about past "
+        "work. Pass names and identifiers, not sentences. any/any-prefix = low confidence: some terms only. Empty = "
+        "not in memory; see hidden, nearest. Read cards with memory_get."
     ),
     params=(
-        param("query", help="names, identifiers or words, any language", required=True, positional=True),
+        param(
+            "query",
+            help="names, identifiers or words, any language",
+            required=True,
+            positional=True,
+            brief="names, identifiers, words",
+        ),
         param("limit", "integer", "1-20", default=10, minimum=1, maximum=20, clamp=True, flags=("-n",)),
-        param("kind", help="only this kind", brief=True),
-        param("source", help="only this source", brief=True),
+        param("kind", help="only this kind", brief="kind"),
+        param("source", help="only this source", brief="who"),
         param(
             "match",
             help="cascade: precise only; fill: best of all tiers; auto: as the query asks",
             default="auto",
             choices=("auto", "cascade", "fill"),
-            brief=True,
+            brief="tiers",
         ),
-        param("scope", help="project/<id> or domain/<id>, with global; all; default global"),
-        param("scope_only", "boolean", "without global cards", default=False, brief=True),
-        param("as_of", help="date: what was true then; any: outdated too"),
-        param("query_variants", "array", "up to 5 other wordings", default=()),
-        param("offset", "integer", "hits to pass over", default=0, minimum=0, clamp=True, brief=True),
-        param("explain", "boolean", "say how each hit got its score", default=False, brief=True),
+        param(
+            "scope",
+            help="project/<id> or domain/<id>, with global; all; default global",
+            brief="project/<id>, domain/<id>, all",
+        ),
+        param("scope_only", "boolean", "without global cards", default=False, brief="no global"),
+        param("as_of", help="date: what was true then; any: outdated too", brief="date, or any"),
+        param("query_variants", "array", "up to 5 other wordings", default=(), brief="5 other wordings"),
+        param("offset", "integer", "hits to pass over", default=0, minimum=0, clamp=True, brief="skip"),
+        param("explain", "boolean", "say how each hit got its score", default=False, brief="why"),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
     run=_search,
@@ -164,20 +173,20 @@ CONTEXT = Operation(
     title="Cards within a budget",
     summary="the cards that answer, whole, inside a budget of characters",
     description=(
-        "Whole cards on a question or project within max_chars, pinned first; says what was left out. Without "
-        "query: what to know at a session's start."
+        "Whole cards on a question or project within max_chars. Without query: what to know at a "
+        "session's start."
     ),
     params=(
-        param("query", help="names, identifiers or words", positional=True, brief=True),
-        param("scope", help="as for search", brief=True),
+        param("query", help="names, identifiers or words", positional=True, brief="topic"),
+        param("scope", help="as for search", brief="as search"),
         param("kind", help="only this kind", door="cli"),
-        param("max_chars", "integer", "default 2000, with a query 6000", minimum=0),
+        param("max_chars", "integer", "default 2000, with a query 6000", minimum=0, brief="2000, with query 6000"),
         param(
             "view",
             help="auto: compact without a query",
             default="auto",
             choices=("auto", "full", "compact"),
-            brief=True,
+            brief="length",
         ),
         param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),
     ),
@@ -246,13 +255,12 @@ SHOW = Operation(
     title="Read a card",
     summary="read one card",
     description=(
-        "Read one memory card by id or path (from memory_search). Long cards come in pages: when has_more, "
-        "call again with offset = next_offset."
+        "Read one card by id or path. Long cards come in pages: when has_more, call again with offset = next_offset."
     ),
     params=(
         param("card", help="the id or path that search returned", positional=True, required=True, door="cli"),
-        param("id", "integer", "card id", door="mcp", brief=True),
-        param("path", help="card path", door="mcp", brief=True),
+        param("id", "integer", "card id", door="mcp", brief="card id"),
+        param("path", help="card path", door="mcp", brief="or path"),
         param("offset", "integer", "first character", default=0, minimum=0, clamp=True),
         param("max_chars", "integer", "page size, 0 = all", default=20_000, minimum=0, clamp=True),
         param("full", "boolean", "the whole card, as --max-chars 0", default=False, door="cli"),

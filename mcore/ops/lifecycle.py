@@ -10,23 +10,23 @@ from mcore.render import counted, in_line, note_lines
 
 _EXIT = {"rejected": EXIT_NOTHING, "conflict": EXIT_CONFLICT}
 
-CARD = param("card", "card", "id or path", required=True, positional=True, brief=True)
-EXPECTED = param("expected_revision", help="the revision you read; another is a conflict")
-REJECT = param("reject_secrets", "boolean", "refuse text that looks like a credential", default=False, brief=True)
+CARD = param("card", "card", "id or path", required=True, positional=True)
+EXPECTED = param("expected_revision", help="the revision you read; another is a conflict", brief="revision you read")
+REJECT = param("reject_secrets", "boolean", "refuse text that looks like a credential", default=False, brief="refuse")
 
 
 def field_params(told=True):
     """The optional fields of a card, as capture, update and supersede take them; `told`: the first explained."""
     return (
-        param("aliases", "array", "other names for it", brief=not told),
-        param("questions", "array", "questions it answers", brief=not told),
-        param("scope", help="global, project/<id>, domain/<id>", brief=not told),
-        param("valid_from", help="date from which it is true", brief=True),
-        param("valid_to", help="date from which it is not true any more", brief=True),
-        param("ttl", help="how long it is true, such as 30d", brief=True),
-        param("review_by", help="date to check it again", brief=True),
-        param("confidence", help="how sure, such as high or 0.6", brief=True),
-        param("pinned", "boolean", "first in every context", brief=True),
+        param("aliases", "array", "other names for it", brief="other names" if told else "names"),
+        param("questions", "array", "questions it answers", brief="as asked" if told else "asked"),
+        param("scope", help="global, project/<id>, domain/<id>", brief="project/<id>" if told else "scope"),
+        param("valid_from", help="date from which it is true", brief="date"),
+        param("valid_to", help="date from which it is not true any more", brief="date"),
+        param("ttl", help="how long it is true, such as 30d", brief="30d"),
+        param("review_by", help="date to check it again", brief="date"),
+        param("confidence", help="how sure, such as high or 0.6", brief="how sure"),
+        param("pinned", "boolean", "first in every context", brief="first"),
     )
 
 
@@ -92,17 +92,16 @@ UPDATE = _operation(
     "update",
     "Correct a card",
     "correct a card; its former text is kept",
-    "Correct a card. Give only what changes; empty removes a field. The former text is kept. If the fact itself "
-    "changed, use memory_supersede.",
+    "Correct a card. Give only what changes; empty removes. If the fact itself changed, use memory_supersede.",
     (
-        CARD._replace(brief=False),
+        CARD,
         EXPECTED,
-        param("title", help="the new title", brief=True),
-        param("body", help="the whole new body", brief=True),
-        param("kind", brief=True, help="one of " + ", ".join(KIND_FOLDERS)),
-        param("tags", "array", "the tags in all", brief=True),
-        param("source", help="who says so", brief=True),
-        param("priority", help="as you use it", brief=True),
+        param("title", help="the new title", brief="new"),
+        param("body", help="the whole new body", brief="text"),
+        param("kind", brief="kind", help="one of " + ", ".join(KIND_FOLDERS)),
+        param("tags", "array", "the tags in all", brief="words"),
+        param("source", help="who says so", brief="who"),
+        param("priority", help="as you use it", brief="any"),
         *field_params(told=False),
         REJECT._replace(door="cli"),
     ),
@@ -138,17 +137,17 @@ SUPERSEDE = _operation(
     "supersede",
     "Replace a card",
     "write a new card that closes an old one",
-    "A new fact replaces a card: writes the new card, the old one leaves searches but stays for the past. What is "
-    "not given (title, kind, tags, scope) is the old card's.",
+    "A new fact replaces a card: writes the new card, the old one leaves searches. What is not given (title, kind, "
+    "tags, scope) is the old card's.",
     (
         CARD,
-        param("body", help="the new fact, Markdown", required=True, brief=True),
-        param("title", help="the new title", brief=True),
+        param("body", help="the new fact, Markdown", required=True, brief="text"),
+        param("title", help="the new title", brief="new"),
         param("valid_from", help="default now"),
-        param("wrong", "boolean", "the old card was never true", default=False),
-        EXPECTED._replace(brief=True),
+        param("wrong", "boolean", "the old card was never true", default=False, brief="old was never true"),
+        EXPECTED._replace(brief="yours"),
         param("kind", help="kind of fact", door="cli"),
-        param("tags", "array", "the tags in all", brief=True),
+        param("tags", "array", "the tags in all", brief="words"),
         param("source", help="who says so", door="cli"),
         *(p._replace(door="cli") for p in field_params() if p.name != "valid_from"),
         REJECT._replace(door="cli"),
@@ -186,13 +185,13 @@ def _purge(app, args):
     return purge(app, args["card"], args["yes"])
 
 
-_EXPECTED = EXPECTED._replace(brief=True)
+_EXPECTED = EXPECTED._replace(brief="yours")
 
 FORGET = _operation(
     "forget",
     "Forget a card",
     "take a card out of every search; history stays",
-    "out of every search, can be restored.",
+    "out of searches, can be restored.",
     (CARD, _EXPECTED),
     _forget,
 )
@@ -200,8 +199,8 @@ RESTORE = _operation(
     "restore",
     "Restore a card",
     "bring back a forgotten, retracted or deleted card, or a former text",
-    "back again, or its text at a revision.",
-    (CARD, param("revision", help="for restore: a revision from history"), _EXPECTED),
+    "back, or its text at a revision.",
+    (CARD, param("revision", help="for restore: a revision from history", brief="to restore"), _EXPECTED),
     _restore,
     tool="memory_forget",
 )
@@ -210,7 +209,7 @@ RETRACT = _operation(
     "Retract a card",
     "mark a card as having been wrong",
     "it was never true.",
-    (CARD, param("reason", help="why it is wrong", brief=True), _EXPECTED),
+    (CARD, param("reason", help="why it is wrong", brief="why"), _EXPECTED),
     _retract,
     tool="memory_forget",
 )
@@ -218,8 +217,8 @@ PURGE = _operation(
     "purge",
     "Purge a card",
     "erase a card and its history for good; shows what, --yes erases",
-    "erases card and history for good; only a preview unless yes.",
-    (CARD, param("yes", "boolean", "erase, not just show what would be", default=False)),
+    "erases card and history; a preview unless yes.",
+    (CARD, param("yes", "boolean", "erase, not just show what would be", default=False, brief="erase")),
     _purge,
     tool="memory_forget",
     destructive=True,
@@ -262,8 +261,8 @@ HISTORY = _operation(
     "Revisions of a card, newest first, and what changed.",
     (
         CARD,
-        param("diff", "boolean", "with a diff of each", default=False, brief=True),
-        param("limit", "integer", "revisions at most", default=20, minimum=1, maximum=200, clamp=True, brief=True),
+        param("diff", "boolean", "with a diff of each", default=False, brief="show"),
+        param("limit", "integer", "revisions at most", default=20, minimum=1, maximum=200, clamp=True, brief="most"),
     ),
     _history,
     _history_text,

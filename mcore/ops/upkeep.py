@@ -39,10 +39,10 @@ INDEX = Operation(
     title="Reindex memory",
     summary="take in changed files, or rebuild",
     description=(
-        "Bring the index up to date with the vault's files; rebuild builds it anew. Rarely needed: searches look "
-        "for changes themselves. Use when an answer says stale files or a damaged index."
+        "Take in changed files; rebuild builds the index anew. Rarely needed: searches look for changes. Use when "
+        "an answer says stale or damaged."
     ),
-    params=(param("rebuild", "boolean", "build the index from nothing", default=False, brief=True),),
+    params=(param("rebuild", "boolean", "build the index from nothing", default=False, brief="anew"),),
     run=_index,
     text=_index_text,
     exit_code=lambda report: EXIT_OK,
@@ -91,7 +91,7 @@ STATS = Operation(
     tool="memory_stats",
     title="Memory overview",
     summary="totals by kind and source, latest cards",
-    description="How many cards there are, by kind, source and scope, the newest and the most read.",
+    description="How many cards, by kind, source and scope; newest and most read.",
     params=(param("no_sync", "boolean", "do not look for changed files first", default=False, door="cli"),),
     run=_stats,
     text=_stats_text,
