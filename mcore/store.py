@@ -808,7 +808,7 @@ def tokens_of(text):
         connection.execute(schema.CARDS_FTS)
         connection.execute("INSERT INTO cards_fts (body) VALUES (?)", (text,))
         connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, cards_fts, row)")
-        return [term for (term,) in connection.execute("SELECT term FROM temp.words")]
+        return [term for (term,) in connection.execute(f"SELECT term FROM temp.words WHERE {termlists.IS_WORD}")]
 
 
 def holds(columns, expr):

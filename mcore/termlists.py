@@ -22,6 +22,7 @@ RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's o
 MOST_ROWS = 1 << 27  # a larger row number is damage
 DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: then lists are made anew
 
+IS_WORD = "term > ''"  # a lone accent folds to the empty token, which FTS5 gives as NULL
 BLOCK_TERMS = 1000  # tokens in one block of the vocabulary
 
 _LAST_CHAR = "\U0010ffff"
@@ -57,9 +58,9 @@ def make(connection):
     least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
     is_small = rows <= SINGLES_UP_TO
     found = keep_vocabulary(connection, least, 0 if is_small else RARE_ROWS)
-    add_stems(connection, [term for term, _ in found if term])
+    add_stems(connection, [term for term, _ in found])
     for term, size in found:
-        if size >= least and term:
+        if size >= least:
             _store(connection, term, _counted(connection, term), last)
     characters = Counter()
     if is_small:
@@ -73,7 +74,8 @@ def make(connection):
 
 def keep_vocabulary(connection, least, rare):
     """Writes every token down a second time; (token, rows) of those in `least` rows and of words in over `rare`."""
-    found, blocks, told = connection.execute("SELECT term, doc FROM temp.words"), [], []
+    found = connection.execute(f"SELECT term, doc FROM temp.words WHERE {IS_WORD}")
+    blocks, told = [], []
     while some := found.fetchmany(BLOCK_TERMS):
         blocks.append((some[0][0], zlib.compress("\n".join([term for term, _ in some]).encode(), 1)))
         told += [row for row in some if row[1] >= least or row[1] > rare and "a" <= row[0] < "{"]
@@ -143,7 +145,9 @@ def add(connection, cut):
     connection.execute(CARDS_FTS.replace("cards_fts", "temp.fresh", 1))
     connection.execute("CREATE VIRTUAL TABLE temp.fresh_places USING fts5vocab(temp, fresh, instance)")
     connection.executemany("INSERT INTO temp.fresh (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)", cut)
-    connection.execute("INSERT OR IGNORE INTO vocabulary SELECT DISTINCT term, NULL FROM temp.fresh_places")
+    connection.execute(
+        f"INSERT OR IGNORE INTO vocabulary SELECT DISTINCT term, NULL FROM temp.fresh_places WHERE {IS_WORD}"
+    )
     if connection.execute("SELECT 1 FROM lists LIMIT 1").fetchone():
         for term in ("term", "substr(term, 1, 1) || '*'"):
             connection.execute(

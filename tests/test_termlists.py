@@ -157,3 +157,14 @@ def test_the_second_record_of_the_words_knows_what_the_full_text_knows(path, mon
             assert termlists.knows(connection, start, True) is any(token.startswith(start) for token in tokens), start
             assert termlists.knows(connection, start, False) is (start in tokens)
         assert store.knows_any("zzz Café!") and not store.knows_any("zzz 量子") and store.knows_any("okap")
+
+
+def test_a_lone_accent_is_no_word(path):
+    """Folding leaves nothing of it: FTS5 has the empty token for it, and gives it as NULL."""
+    rows = [row(f"{n}.md", f"a \u0301 zebra{n} \u20dd") for n in range(3)]
+    with closing(built(path, rows)) as store:
+        with store.writing():
+            store.insert([row("late.md", "okapi \u0301")])
+        assert store.knows_any("zebra1") and store.knows_any("okapi") and not store.knows_any("\u0301 quokka")
+        assert store.vocabulary("zebra") == ["zebra0", "zebra1", "zebra2"]
+        assert store.query("SELECT count(*) FROM vocabulary WHERE first IS NULL OR first = ''") == [(0,)]
