@@ -7,10 +7,10 @@ when the text was replaced, the revision the one it had. Nothing here changes a 
 import os
 import re
 import time
-from collections import namedtuple
 
 from mcore import vault
 from mcore.card import content_hash, revision_of
+from mcore.record import namedtuple
 
 Former = namedtuple("Former", "number replaced_at revision path")
 Former.__doc__ = """One kept text: `number` counts from 1, `path` is relative to the vault."""

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import time
-from collections import namedtuple
 from contextlib import closing, contextmanager
 from itertools import chain
 
@@ -30,6 +29,7 @@ from mcore.errors import (
 )
 from mcore.frontmatter import split
 from mcore.prepare import File, helpers_for, prepare, prepare_batches, searched_texts
+from mcore.record import namedtuple
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
 from mcore.tokenize import columns
 

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections import deque, namedtuple
+from collections import deque
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -20,6 +20,7 @@ from mcore import validity, vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError
+from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.store import NO_LIFE, Row
 from mcore.tokenize import columns

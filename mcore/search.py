@@ -17,7 +17,6 @@ measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 import re
 import time
 from abc import ABC, abstractmethod
-from collections import namedtuple
 from itertools import chain, islice
 
 from mcore import scope as scopes
@@ -29,6 +28,7 @@ from mcore.fuse import fuse
 from mcore.importer import Freshness
 from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
+from mcore.record import namedtuple
 from mcore.snippet import snippet
 from mcore.store import Limits
 from mcore.tokenize import MAX_TERMS, is_single, split_query, term_expr, to_query_expr

@@ -6,13 +6,14 @@ told apart from damage. One Store belongs to one thread.
 
 import os
 import sqlite3
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from contextlib import closing, contextmanager
 
 from mcore import schema, termlists
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.postings import DamagedList
+from mcore.record import namedtuple
 from mcore.scope import GLOBAL
 from mcore.tokenize import columns
 from mcore.validity import FORGOTTEN

@@ -6,12 +6,12 @@ Counts are weighted: the first occurrence in the title counts as four, in the la
 """
 
 import json
-import re
 import zlib
 from bisect import bisect_left
 from collections import Counter
 
 from mcore import postings
+from mcore.pattern import Pattern
 from mcore.schema import CARDS_FTS
 
 FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
@@ -27,9 +27,9 @@ BLOCK_TERMS = 1000  # tokens in one block of the vocabulary
 
 _LAST_CHAR = "\U0010ffff"
 _FIRST_UNSPACED = "\u2e80"
-_WORDS = re.compile(r"[a-z]{3,24}")
+_WORDS = Pattern(r"[a-z]{3,24}")
 # Every ending that a step of Porter's algorithm changes; most words that are no English have none.
-_STEMMED = re.compile(r"[a-z]+(?:s|ed|ing|y|i|e|al|er|or|ic|nt|nce|ou|on|sm|ful|ll|bl|at|iz)")
+_STEMMED = Pattern(r"[a-z]+(?:s|ed|ing|y|i|e|al|er|or|ic|nt|nce|ou|on|sm|ful|ll|bl|at|iz)")
 _WEIGHT = "CASE col WHEN 'title' THEN 4 WHEN 'labels' THEN 2 ELSE 1 END"
 _COUNT = "count(*) + 3 * max(col = 'title') + max(col = 'labels')"
 _VIEWS = (
