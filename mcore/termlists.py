@@ -18,9 +18,10 @@ from mcore.schema import CARDS_FTS
 
 FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
 FEW_ROWS, MANY_ROWS = 64, 1000  # a term gets a list from here on in a small index, and in a large one
-ROWS_SHARE = 16  # between the two: one row in so many
+ROWS_SHARE, LARGE_SHARE = 16, 400  # between the two, and beyond them: one row in so many
 SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
 RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
+NUMBERS_CHARS = 2_000_000  # of SQL's text of numbers are read at a time
 MOST_ROWS = 1 << 27  # a larger row number is damage
 DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: then lists are made anew
 
@@ -70,7 +71,7 @@ def make(connection, share=None):
     codes = length_codes(connection)
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
-    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
+    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE), rows // LARGE_SHARE)
     is_small = rows <= SINGLES_UP_TO
     jobs = [Job(low, high, least, 0 if is_small else RARE_ROWS, last) for low, high in _ranges(connection, rows)]
     for some in share(jobs) if share else (part(connection, job) for job in jobs):
@@ -120,13 +121,25 @@ def part(connection, job):
 def _counted(connection, term):
     """doc -> weighted count of a token. One long text of numbers is three times cheaper than rows."""
     text = connection.execute("SELECT group_concat(doc) FROM temp.places WHERE term = ?", (term,)).fetchone()[0]
-    counts = Counter(json.loads(f"[{text or ''}]"))
+    counts = Counter()
+    for numbers in _numbers(text):
+        counts.update(numbers)
     for field in ("title", "labels"):
         extra = FIELD_WEIGHTS[field] - 1
         found = connection.execute("SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", (f'{field} : "{term}"',))
         for (doc,) in found:
             counts[doc] += extra
     return counts
+
+
+def _numbers(text):
+    """The numbers of a group_concat (None for none) as lists: a number takes ten times the memory of its text."""
+    at, end = 0, len(text or "")
+    while at < end:
+        stop = text.find(",", at + NUMBERS_CHARS) if end - at > NUMBERS_CHARS else -1
+        stop = end if stop < 0 else stop
+        yield json.loads(f"[{text[at:stop]}]")
+        at = stop + 1
 
 
 def _counted_start(connection, char):
@@ -141,9 +154,11 @@ def _counted_start(connection, char):
 
 def _weighed(text):
     """doc -> weighted count, of a number doc x 8 + field weight for each occurrence in a text."""
-    counts = {}
+    counts, occurrences = {}, Counter()
+    for numbers in _numbers(text):
+        occurrences.update(numbers)
     get = counts.get
-    for number, times in Counter(json.loads(f"[{text or ''}]")).items():
+    for number, times in occurrences.items():
         doc = number >> 3
         counts[doc] = get(doc, 0) + times + (number & 7) - 1
     return counts
