@@ -1,6 +1,7 @@
 """Card files -> the rows that the index stores of them: read, parsed and cut. Source files are only read.
 
-Many files are prepared in helper processes, while the caller stores what is ready. A helper is a plain
+Many files are prepared in helper processes, while the caller stores what is ready; they make the lists of
+frequent terms, too, once it is stored. A helper is a plain
 child with a pipe each way, driven by a thread of a `concurrent.futures` pool. multiprocessing's pool was
 left out: its workers outlive a killed parent and hold its stdout open (an MCP client would wait for ever),
 spawned ones run an unguarded main script again, forked ones are unsafe beside the server's threads. These
