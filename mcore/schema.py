@@ -66,6 +66,8 @@ CREATE TABLE cards (
 CREATE INDEX cards_special             -- holds all that a search asks of special cards: no row is read
     ON cards (doc, scope, mark, valid_from, valid_to, closed_at, special, rel_path) WHERE special = 1;
 CREATE INDEX cards_closed ON cards (closed_by) WHERE closed_by IS NOT NULL;
+CREATE INDEX cards_linked                -- an index of early version 3 lacks it: a little slower to add to
+    ON cards (rel_path) WHERE links IS NOT NULL;
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,

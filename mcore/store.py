@@ -561,7 +561,8 @@ class Store:
     def links(self):
         """A LinkRow for each card that supersedes or retracts others and still holds itself."""
         columns = ", ".join(LinkRow._fields)
-        sql = f"SELECT {columns} FROM cards WHERE special = 1 AND links IS NOT NULL AND mark <> 'retracted'"
+        # Left to itself SQLite reads every special card (.14 s of 50,000) instead of the index of those with links.
+        sql = f"SELECT {columns} FROM cards WHERE links IS NOT NULL AND mark <> 'retracted'"
         return [LinkRow(*row) for row in self.query(sql)]
 
     def set_closed(self, closings):

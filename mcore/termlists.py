@@ -195,7 +195,7 @@ def add(connection, cut):
         f"INSERT OR IGNORE INTO vocabulary SELECT DISTINCT term, NULL FROM temp.fresh_places WHERE {IS_WORD}"
     )
     if connection.execute("SELECT 1 FROM lists LIMIT 1").fetchone():
-        for term in ("term", "substr(term, 1, 1) || '*'"):
+        for term in ("+term", "substr(term, 1, 1) || '*'"):  # without the +, FTS5 is asked for every listed term
             connection.execute(
                 f"INSERT OR REPLACE INTO recent SELECT {term} AS listed, doc, {_COUNT} FROM temp.fresh_places "
                 "WHERE listed IN (SELECT term FROM lists) GROUP BY listed, doc"
