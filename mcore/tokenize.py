@@ -105,16 +105,16 @@ def split_bigrams(text):
 
     A run gives its overlapping pairs and its last character alone: `阿里云` -> `阿里 里云 云`.
     """
-    return _with_pairs(_split_runs(text))
+    return _with_pairs(split_runs(text))
 
 
-def _split_runs(text):
+def split_runs(text):
     """Other text and runs of unspaced scripts in turn."""
     return [text] if text.isascii() else re.split(_RUN, text)
 
 
 def _with_pairs(pieces):
-    """The text of `_split_runs` pieces with every run in pairs."""
+    """The text of `split_runs` pieces with every run in pairs."""
     others = " ".join(pieces[::2])
     if len(pieces) > 1:
         pieces[1::2] = _pairs(pieces[1::2])
@@ -201,7 +201,7 @@ def columns(title, labels, body):
     """The FTS5 columns of a card from its title, its label text and its body."""
     body = without_payloads(body)
     text = _clean(_COLUMN_END.join(part.replace(_COLUMN_END, " ") for part in (title, labels, body)))
-    pieces = _split_runs(text)
+    pieces = split_runs(text)
     names = _all_forms(" ".join(pieces[::2]))
     pieces[::2] = map(str.casefold, pieces[::2])
     return Columns(*_with_pairs(pieces).split(_COLUMN_END, 2), " ".join(names))

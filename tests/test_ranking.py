@@ -6,6 +6,7 @@ from mcore.ranking import (
     JOINED_WEIGHT,
     LETTER_WEIGHT,
     LONG_RUN,
+    NAME_WEIGHT,
     NUMBERED_WEIGHT,
     PHRASE_WEIGHT,
     SINGLE_WEIGHT,
@@ -107,7 +108,11 @@ def test_single_characters_weigh_less_in_a_long_query():
 
 def test_a_word_that_ends_with_a_number_is_asked_in_parts_too():
     found = weights("egr2")
-    assert (found["word", "egr2"], found["word", "egr"], found["plain", "2"]) == (1.0, NUMBERED_WEIGHT, NUMBERED_WEIGHT)
+    assert (found["word", "egr2"], found["word", "egr"], found["plain", "2"]) == (
+        NAME_WEIGHT,
+        NUMBERED_WEIGHT,
+        NUMBERED_WEIGHT,
+    )
 
 
 def test_joined_forms_and_single_letters_of_an_identifier_weigh_less():
