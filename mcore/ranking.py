@@ -10,7 +10,7 @@ better than fusing ranks (RRF) in every trial.
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
 | soft | .1, .5 | English stop words that stand alone; pairs inside Chinese question phrases |
 | single | .5 | one character of an unspaced script, as the start of every pair; less in long queries |
-| phrase | .2, .35 | two adjacent Latin words, in any of their forms; the second inside an identifier |
+| phrase | .2, .5 | two adjacent Latin words, in any of their forms; the second inside an identifier |
 
 FTS5's bm25() is not used: its constants are fixed, every form of a word would have its own rarity,
 and it reads every posting list two times. Frequent terms have lists of their own (`postings`); FTS5
@@ -28,7 +28,7 @@ locomo_session +.010, cosqa +.008, scifact -.009; phrases locomo_session +.021, 
 ident +.016 of 925 queries; joined forms at .3 scifact +.005, ident +.004; numbered words scifact +.010;
 Lucene's rarity locomo_turn +.007, locomo_session +.006, cosqa +.003, scifact -.003; forms of a word counted
 once locomo_session +.004; singles by the length of the query memdaily +.006; names (`mda5`, `klf4`) at 1.5
-scifact +.006; .35 instead of .5 for phrases inside identifiers scifact +.002; b .65 instead of .6 cosqa +.003.
+scifact +.006; words with hyphens as any neighbours scifact +.002; b .65 instead of .6 cosqa +.003.
 Tried and left out: longer words that begin with the stem (session +.002, scifact +.002, a walk of all their
 lists), weight by word length, words nearby (NEAR), a bonus for each word held at all (BM25+, 0), Lucene's rarity
 for pairs (memdaily -.001, bench/truth.json B first 95.8 to 94.4 %), neighbours by trigrams (cosqa -.040), lengths
@@ -54,7 +54,7 @@ WORD_K1, WORD_B = 1.4, 0.65
 PAIR_K1, PAIR_B = 1.2, 0.75
 STEM_SHARE = 0.8
 SINGLE_WEIGHT, LONG_RUN = 0.5, 20  # in queries of more unspaced characters single ones weigh less
-PHRASE_WEIGHT, NAME_PHRASE_WEIGHT = 0.2, 0.35  # the second inside one identifier
+PHRASE_WEIGHT, NAME_PHRASE_WEIGHT = 0.2, 0.5  # the second inside one identifier
 SOFT_WORD, SOFT_PAIR = 0.1, 0.5
 JOINED_WEIGHT, LETTER_WEIGHT, NUMBERED_WEIGHT = 0.2, 0.3, 0.7
 NAME_WEIGHT = 1.5  # of a word of letters and digits
@@ -143,7 +143,7 @@ def parts(query):
         found.setdefault(part[:2], part)
     for (left, weight, piece), (right, next_weight, next_piece) in pairwise(words):
         if not weight == next_weight == SOFT_WORD:
-            weight = NAME_PHRASE_WEIGHT if piece is next_piece else PHRASE_WEIGHT
+            weight = NAME_PHRASE_WEIGHT if piece is next_piece and not _is_compound(piece) else PHRASE_WEIGHT
             found.setdefault(("phrase", left, right), Part("phrase", f"{left} {right}", weight))
     for numbered in filter(None, [NUMBERED.fullmatch(word) for word, *_ in words]):
         for kind, text in zip(("word", "plain"), numbered.groups(), strict=True):
@@ -177,6 +177,11 @@ def _words(piece):
         for word in pieces:
             words.setdefault(word, 1.0 if len(pieces) > 1 else JOINED_WEIGHT)
     return {word: min(weight, LETTER_WEIGHT) if len(word) == 1 else weight for word, weight in words.items()}
+
+
+def _is_compound(piece):
+    """Whether a piece is of words with hyphens between (`double-strand`), as any sentence has them."""
+    return "-" in piece and piece.replace("-", "").strip(".,;:!?()").isalpha()
 
 
 def _is_mixed(word):

@@ -6,6 +6,7 @@ from mcore.ranking import (
     JOINED_WEIGHT,
     LETTER_WEIGHT,
     LONG_RUN,
+    NAME_PHRASE_WEIGHT,
     NAME_WEIGHT,
     NUMBERED_WEIGHT,
     PHRASE_WEIGHT,
@@ -267,3 +268,15 @@ def test_a_question_fills_up_from_lower_tiers_and_each_hit_says_its_own(make_app
     assert {hit.path: hit.matched for hit in filled} == {"all.md": "all", "some.md": "any"}
     alone = app.searcher.search("how do I restart nginx", match="cascade").hits
     assert [hit.path for hit in alone] == ["all.md"]
+
+
+def test_words_with_hyphens_between_are_neighbours_as_in_any_sentence():
+    assert weights("a double-strand break")["phrase", "double strand"] == PHRASE_WEIGHT
+    assert weights("double-strand")["phrase", "double strand"] == PHRASE_WEIGHT
+    assert weights("double_strand")["phrase", "double strand"] == NAME_PHRASE_WEIGHT
+    assert weights("il-6")["phrase", "il 6"] == NAME_PHRASE_WEIGHT
+
+
+def test_a_word_of_letters_and_digits_weighs_more_than_a_plain_one():
+    found = weights("mda5 2026 receptor")
+    assert found["word", "mda5"] == NAME_WEIGHT and found["word", "2026"] == found["word", "receptor"] == 1.0
