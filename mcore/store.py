@@ -600,7 +600,10 @@ class Store:
         where, values = _filters(None, None, limits)
         with guarded(self.path):
             sql = f"SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
-            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
+            found = {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
+            if not found.keys() <= set(docs):
+                raise DamagedList("a card has another row in the full text than it is found by")
+            return found
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
@@ -615,10 +618,18 @@ class Store:
         return {docs[doc] for (doc,) in rows}
 
     def real_names(self, ids):
-        """id -> the file's name below the vault as the system has it."""
+        """id -> the file's name below the vault as the system has it.
+
+        Raises StoreDamaged for a path that is not found by itself: a flipped bit in it would make a card look like
+        one whose file is gone, or like another.
+        """
+        by_path = "(SELECT id FROM cards AS same WHERE same.rel_path = cards.rel_path)"
         with guarded(self.path):
-            rows = list(self._in_batches("SELECT id, rel_path, raw_name FROM cards WHERE id IN ({})", ids))
-            return {id: _real_name(rel_path, raw) for id, rel_path, raw in rows}
+            sql = f"SELECT id, rel_path, raw_name, {by_path} FROM cards WHERE id IN ({{}})"
+            rows = list(self._in_batches(sql, ids))
+            if any(id != same for id, _, _, same in rows):
+                raise DamagedList("the path of a card is not the one that it is found by")
+            return {id: _real_name(rel_path, raw) for id, rel_path, raw, _ in rows}
 
     def by_id(self, id):
         return _detail(self.query(_DETAIL + "WHERE id = ?", (id,)))
@@ -1217,6 +1228,7 @@ _DAMAGE = (
     "has no column",
     "could not decode",
     "tokenizer",
+    "unrecognized option",
     "file format",
     "vtable constructor",
     "encrypted",

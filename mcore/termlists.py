@@ -258,6 +258,8 @@ def words_of(connection, stems):
 def length_codes(connection):
     """A code for the length of every row from 0 on, those since the lists were made among them."""
     last, codes = connection.execute("SELECT last, codes FROM lengths").fetchone() or (0, b"\0")
+    if not isinstance(codes, bytes):
+        raise postings.DamagedList("the lengths of cards cannot be read")
     codes = bytearray(codes)
     for doc, size in connection.execute("SELECT id, sz FROM cards_fts_docsize WHERE id > ? ORDER BY id", (last,)):
         if doc > MOST_ROWS:
@@ -301,7 +303,12 @@ def in_batches(connection, sql, values, more=()):
 
 
 def varints(block):
-    """The numbers of a record in SQLite's variable-length form (seven bits a byte, high bit: more)."""
+    """The numbers of a record in SQLite's variable-length form (seven bits a byte, high bit: more).
+
+    Raises DamagedList.
+    """
+    if not isinstance(block, bytes):
+        raise postings.DamagedList("the full text has a record without content")
     numbers, number = [], 0
     for byte in block:
         number = number << 7 | byte & 0x7F
