@@ -599,11 +599,14 @@ class Store:
         """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
         where, values = _filters(None, None, limits)
         with guarded(self.path):
-            sql = f"SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
-            found = {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
-            if not found.keys() <= set(docs):
+            # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
+            own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
+            sql = f"SELECT doc, {own}, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            rows = list(self._in_batches(sql, docs, values))
+            asked = set(docs)
+            if any(doc not in asked or doc != same for doc, same, *_ in rows):
                 raise DamagedList("a card has another row in the full text than it is found by")
-            return found
+            return {doc: Found(*rest) for doc, _, *rest in rows}
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
