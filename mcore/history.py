@@ -86,4 +86,5 @@ def erase(root, name):
         except OSError:
             break
         folder = os.path.dirname(folder)
+    vault.sync_folder(folder)
     return len(found)
