@@ -129,7 +129,7 @@ class Disk:
         dirty = [what for what in self._everything(self.top) if isinstance(what, Folder) and what.names != what.synced]
         some = itertools.product((False, True), repeat=len(dirty)) if len(dirty) <= MOST_DIRTY else None
         for written in some or ([False] * len(dirty), [True] * len(dirty)):
-            yield dict(self._left(self.top, "", {id(what) for what, is_written in zip(dirty, written) if is_written}))
+            yield dict(self._left(self.top, "", set(map(id, itertools.compress(dirty, written)))))
 
     def _left(self, folder, prefix, written):
         for name, what in (folder.names if id(folder) in written else folder.synced).items():
