@@ -41,6 +41,9 @@ Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to 
 of the card's life (see schema).
 """
 
+# Columns that are recorded once (a scope, a mark, a time and a path are keys of SQLite's own indexes as well).
+TOLD = "title kind source tags priority ttl created updated length review_by pinned confidence links notes".split()
+
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 Limits = namedtuple("Limits", "at scopes ranges", defaults=(None, None, ()))
@@ -686,8 +689,8 @@ class Store:
     # ---- checking and keeping --------------------------------------------------------------------
 
     def faults(self):
-        """What is wrong inside the file, one text a fault; every page and every posting list is read."""
-        found = [text for (text,) in self.query("PRAGMA quick_check(20)") if text != "ok"]
+        """What is wrong inside the file, one text a fault; every page, key and posting list is read."""
+        found = [text for (text,) in self.query("PRAGMA integrity_check(20)") if text != "ok"]
         if found:
             return found
         missing = self.query("SELECT count(*) FROM cards WHERE doc NOT IN (SELECT id FROM cards_fts_docsize)")[0][0]
@@ -702,6 +705,16 @@ class Store:
         self._open_vocabulary()
         with guarded(self.path):
             return _posting_sums(self.connection)
+
+    def word_faults(self):
+        """What the lists beside the full text say otherwise than it, one text a sort. As slow as making them."""
+        with guarded(self.path):
+            return termlists.differences(self.connection)
+
+    def told(self):
+        """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
+        rows = self.query(f"SELECT rel_path, {', '.join(TOLD)} FROM cards")
+        return {path: tuple(rest) for path, *rest in rows}
 
     def docs(self):
         """rel_path -> its row in cards_fts."""
