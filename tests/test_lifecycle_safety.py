@@ -230,3 +230,15 @@ def test_a_purge_that_was_killed_once_the_card_was_gone_is_carried_on_to_the_las
     assert memory(*argv).code == 0
     assert b"alpha" not in (tmp_path / "home/memory.db").read_bytes()
     assert not (tmp_path / "vault/.history").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_a_history_that_is_a_link_out_of_the_vault_is_not_followed(tmp_path, memory, made):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "vault/.history").symlink_to(tmp_path / "outside", target_is_directory=True)
+    before = (tmp_path / "vault" / CARD).read_bytes()
+    for argv in (["update", CARD, "--body", NEW], ["forget", CARD], ["purge", CARD, "--yes"]):
+        ran = memory(*argv)
+        assert ran.code == 2 and "is a link" in ran.err, argv
+    assert (tmp_path / "vault" / CARD).read_bytes() == before
+    assert os.listdir(tmp_path / "outside") == []

@@ -93,9 +93,23 @@ LINES = (
     Line(
         "real path of a folder",
         "vault.py",
-        "if os.path.realpath(path) != os.path.join(real_root, folder):",
+        "if os.path.realpath(path) != os.path.normpath(os.path.join(os.path.realpath(root), folder)):",
         "if False:",
         "test_vault.py test_capture.py",
+    ),
+    Line(
+        "nothing is made beyond a link",
+        "vault.py",
+        "        _refuse_link(root, folder)  # before anything is made beyond it\n",
+        "",
+        "test_lifecycle_safety.py -k link",
+    ),
+    Line(
+        "a path is the one it is found by",
+        "store.py",
+        "if any(id != same for id, _, _, same in rows):",
+        "if False:",
+        "test_confirm.py -k flipped",
     ),
     Line(
         "real path of a card that is shown",
