@@ -150,8 +150,10 @@ class FtsSearcher(Searcher):
         if not searched:
             warnings += self.indexer.vault_warnings()
         gone = set().union(*(q.look.gone for q in queries))
-        if gone and not sync:
-            freshness = freshness._replace(stale=freshness.stale + len(gone))
+        if gone:  # deleted, or out of reach, since they were looked at
+            if not freshness.stale:
+                warnings.append(_stale_warning(len(gone)))
+            freshness = freshness._replace(stale=max(freshness.stale, len(gone)))
         at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
         return Result(query, hits, matched, searched, hidden, outdated, nearest, at, list(limits.scopes or ()),
                       retrieval, freshness, explained, warnings)  # fmt: skip
@@ -694,6 +696,10 @@ def _merged(queries):
     return merged, query_of
 
 
+def _stale_warning(files):
+    return warning("stale", f"{files} changed files are not in this answer yet", "run: memory index")
+
+
 def _query_warnings(query, terms, left_off, freshness):
     warnings = []
     if len(query) > MAX_QUERY_CHARS:
@@ -713,9 +719,7 @@ def _query_warnings(query, terms, left_off, freshness):
             )
         )
     if freshness.stale:
-        warnings.append(
-            warning("stale", f"{freshness.stale} changed files are not in this answer yet", "run: memory index")
-        )
+        warnings.append(_stale_warning(freshness.stale))
     if freshness.unchecked:
         warnings.append(
             warning(
