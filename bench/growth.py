@@ -1,9 +1,10 @@
 """How time grows with the number of cards: a table, and a chart in bench/growth.svg.
 
-    python bench/growth.py [--most 100000] [--out FILE] [--json]
+    python bench/growth.py [--most 100000] [--rows FILE] [--out FILE] [--json]
 
 Synthetic vaults (bench/make_vault.py, seed 1) of 1,000 cards and ten times as many up to --most; 1,000,000
-needs 8 GB of disk and half an hour. CPU time of this machine, medians; the slope counts, not the height.
+needs 12 GB of disk and half an hour. With --rows the figures are kept in that file, and a number of cards that is in
+it is not measured again. CPU time of this machine, medians; the slope counts, not the height.
 
 | line | what |
 | index, per card | building the index of a new vault, whole process, divided by the cards |
@@ -68,6 +69,19 @@ def measure(cards, scratch):
         "index_peak_mb": round(built.peak_mb, 1),
         "index_mb": round(size / 1e6, 1),
     }
+
+
+def _kept(path):
+    """cards -> the figures kept in a file; none without one."""
+    if not path or not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as handle:
+        return {row["cards"]: row for row in json.load(handle)}
+
+
+def _keep(path, known):
+    with open(path, "w", encoding="utf-8") as handle:
+        json.dump([known[cards] for cards in sorted(known)], handle, indent=2)
 
 
 def _median(calls):
@@ -135,16 +149,21 @@ def _grid(*ends):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--most", type=int, default=100_000, help="cards of the largest vault")
+    parser.add_argument("--rows", metavar="FILE", help="figures of earlier runs; new ones are added")
     parser.add_argument("--out", default=OUT, help="where the chart goes")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    rows, cards = [], 1000
+    known, cards = _kept(args.rows), 1000
     while cards <= args.most:
-        with tempfile.TemporaryDirectory() as scratch:
-            rows.append(measure(cards, scratch))
+        if cards not in known:
+            with tempfile.TemporaryDirectory() as scratch:
+                known[cards] = measure(cards, scratch)
+            if args.rows:
+                _keep(args.rows, known)
         if not args.json:
-            print("  ".join(f"{name} {value:,}" for name, value in rows[-1].items()), flush=True)
+            print("  ".join(f"{name} {value:,}" for name, value in known[cards].items()), flush=True)
         cards *= 10
+    rows = [known[cards] for cards in sorted(known)]
     with open(args.out, "w", encoding="utf-8", newline="\n") as handle:
         handle.write(chart(rows))
     if args.json:

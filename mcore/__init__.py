@@ -1,6 +1,8 @@
 """memory-agent. The map, in import order: a module imports only names above it.
 
 words
+    record        named tuples that are cheap to define
+    pattern       regular expressions that are compiled when first used
     errors        what can go wrong: slug, exit code, hint
     card          kinds and their folders, title -> file name, content hash
 pure text (no disk, no SQL, no clock)

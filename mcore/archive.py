@@ -12,10 +12,10 @@ import json
 import os
 import tarfile
 import zlib
-from collections import namedtuple
 
 from mcore.errors import ArchiveError
 from mcore.portable import unsafe
+from mcore.record import namedtuple
 
 FORMAT, VERSION = "memory-agent backup", 1
 MANIFEST = "manifest.json"

@@ -9,12 +9,12 @@ import json
 import os
 import re
 import sys
-from collections import namedtuple
 
 from mcore import __version__, archive, portable, vault
 from mcore.errors import ArchiveError, CardError, McoreError, SetupError, UsageError, warning
 from mcore.paths import check_config
 from mcore.prepare import utc_now
+from mcore.record import namedtuple
 from mcore.store import is_sane_id, looking, open_store, salvage
 
 CARDS, CONFIG, QUERIES, COUNTS = "vault/", "config.json", "bench_queries.json", "reading_counts.json"

@@ -7,12 +7,12 @@ place is the data root; the form is that of `bench/truth.json`.
 import json
 import os
 import re
-from collections import namedtuple
 
 from mcore import vault
 from mcore.cardfile import read_card
 from mcore.errors import CardError, SetupError, UsageError, warning
 from mcore.quality import LONG, METRICS, Outcome, compare, score, summarize
+from mcore.record import namedtuple
 from mcore.render import plain
 
 MAX_BYTES = 64 << 20  # ours, 282 queries, has 38 kB, its measurement 0.2 MB

@@ -6,8 +6,8 @@ A sentence that qualifies is never cut: without its "probably" a guess reads lik
 """
 
 import re
-from collections import namedtuple
 
+from mcore.record import namedtuple
 from mcore.snippet import mark
 
 SHORT_CHARS = 240  # of a body that is not shortened

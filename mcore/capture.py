@@ -3,7 +3,6 @@
 import os
 import time
 import unicodedata
-from collections import namedtuple
 
 from mcore import draft, secretscan, validity, vault
 from mcore import scope as scopes
@@ -11,6 +10,7 @@ from mcore.card import DEFAULT_KIND, KIND_FOLDERS, content_hash, file_stem, name
 from mcore.cardfile import new_card_text, one_line, read_card
 from mcore.errors import CardError, McoreError, SetupError, StoreError, warning
 from mcore.prepare import utc_now
+from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.similar import similar
 from mcore.store import Limits

@@ -5,7 +5,9 @@ Pure: no disk, no SQL, no clock.
 
 import re
 import unicodedata
-from collections import namedtuple
+
+from mcore.pattern import Pattern
+from mcore.record import namedtuple
 
 KIND_FOLDERS = {
     "system": "00-System",
@@ -45,8 +47,8 @@ aliases, the file's own name, other frontmatter text), `warnings` a list of (lin
 when and where the card holds (see `validity`).
 """
 
-_FORBIDDEN = re.compile(r'[<>:"/\\|?*\s]')
-_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9])$")
+_FORBIDDEN = Pattern(r'[<>:"/\\|?*\s]')
+_RESERVED = Pattern(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9])$")
 
 
 def content_hash(data):
@@ -136,9 +138,9 @@ def os_stem(name):
     return name
 
 
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_H1 = re.compile(r" {0,3}#[ \t]+(?=[^ \t])")
-_SETEXT = re.compile(r" {0,3}=+[ \t]*$")
+_FENCE = Pattern(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_H1 = Pattern(r" {0,3}#[ \t]+(?=[^ \t])")
+_SETEXT = Pattern(r" {0,3}=+[ \t]*$")
 
 
 def first_heading(body, limit=200):

@@ -5,10 +5,11 @@ The next look lists and stats every file again, but compares card by card only w
 """
 
 import os
-from collections import Counter, namedtuple
+from collections import Counter
 
 from mcore import vault
 from mcore.errors import SetupError, StoreError
+from mcore.record import namedtuple
 
 CHANGE_TIME_IS_TRUE = os.name == "posix"
 COMPARED_APART = 20  # folders; of more than these every stamp is read

@@ -139,7 +139,7 @@ def _operate(operation, argv):
     from mcore.app import App
     from mcore.operation import bind, carry_out
 
-    options = vars(_parser(operation).parse_intermixed_args(argv))
+    options = _plain_options(operation, argv) or vars(_parser(operation).parse_intermixed_args(argv))
     options.pop("command")
     wait = HOOK_SECONDS if operation.name == "hook" else None
     app = App(options.pop("db"), options.pop("vault"), home=options.pop("home"), wait=wait)
@@ -170,6 +170,42 @@ def _answer(operation, result, as_json):
 
     _write(to_json(result) if as_json else for_terminal(operation.text(result)))
     return operation.exit_code(result)
+
+
+def _plain_options(operation, argv):
+    """What argparse makes of an ordinary command line; None for any other, which it has to judge.
+
+    Ordinary are known flags, values that do not begin with a dash, and as many words as the operation takes.
+    argparse costs 4 ms, a tenth of a search.
+    """
+    params = [p for p in operation.params if p.door != "mcp"]
+    flags = {name: (p.name, p.type != "boolean") for p in params if not p.positional for name in _flags(p)}
+    flags.update((name, (name[2:], name in _GLOBAL_VALUES)) for name in (*_GLOBAL_VALUES, "--json", "--debug"))
+    options = {p.name: None for p in params} | {name[2:]: None for name in _GLOBAL_VALUES}
+    options |= {"json": False, "debug": False}
+    words, args = [], iter(argv)
+    for arg in args:
+        if arg[:1] != "-":
+            words.append(arg)
+            continue
+        name, takes_value = flags.get(arg, ("", False))
+        value = next(args, "-") if takes_value else True
+        if not name or takes_value and value[:1] == "-":
+            return None
+        options[name] = value
+    options["command"], *words = words
+    places = [p for p in params if p.positional]
+    if len(places) != 1 or not (words or places[0].name == "query" and not places[0].required):
+        return options if not places and not words else None
+    if places[0].name != "query" and len(words) > 1:
+        return None
+    options[places[0].name] = words if places[0].name == "query" else words[0]
+    return options
+
+
+def _flags(p):
+    """The flags that set a parameter (to true, if it is a boolean)."""
+    return (*p.flags, "--" + p.name.replace("_", "-"))
 
 
 def _parser(operation):
@@ -223,7 +259,7 @@ def _add_argument(parser, argparse, p):
         nargs = ("+" if p.required else "*") if many else None if p.required else "?"
         parser.add_argument(p.name, nargs=nargs, help=p.help)
         return
-    flag = "--" + p.name.replace("_", "-")
+    *_, flag = _flags(p)
     text = p.help + (f" (default {p.default})" if p.default not in (None, False, ()) else "")
     if p.type == "boolean":
         parser.add_argument(*p.flags, flag, dest=p.name, action="store_const", const=True, help=text)
@@ -417,8 +453,12 @@ def entry():
     _insist_on_utf8()
     status = main()
     try:
-        if sys.stdout:
-            sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream:
+                stream.flush()
     except BrokenPipeError:
         status = _closed_pipe()
-    sys.exit(status)
+    except (OSError, ValueError):
+        pass  # that the answer could not be written is told by now
+    # Nothing is left to save or to close, and tearing the interpreter down is an eighth of a search.
+    os._exit(status)

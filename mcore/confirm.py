@@ -19,13 +19,13 @@ the index should find is always among what is left, and that is then cut and ask
 import re
 import time
 import unicodedata
-from collections import namedtuple
 from functools import lru_cache
 
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError, StoreDamaged
-from mcore.frontmatter.pattern import Pattern
+from mcore.pattern import Pattern
+from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.store import REBUILD, holds
 from mcore.tokenize import columns, normalize, to_query_expr

@@ -3,10 +3,10 @@ text a session begins with."""
 
 import os
 import sys
-from collections import namedtuple
 
 from mcore.card import KIND_FOLDERS
 from mcore.errors import UsageError
+from mcore.record import namedtuple
 
 HOOK_SECONDS = 0.3  # of looking for changed files
 

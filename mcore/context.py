@@ -6,7 +6,6 @@ said, and why. The same vault and the same call give the same text.
 """
 
 import time
-from collections import namedtuple
 
 from mcore import scope as scopes
 from mcore import vault
@@ -15,6 +14,7 @@ from mcore.cardfile import read_card
 from mcore.errors import CardError, UsageError, warning
 from mcore.frontmatter import lookup
 from mcore.prepare import utc_now
+from mcore.record import namedtuple
 from mcore.render import counted, in_line
 from mcore.tokenize import split_query
 

@@ -1,6 +1,5 @@
 """What a caller gives for a card, checked before anything is written: title, kind, fields, credentials."""
 
-from collections import namedtuple
 
 from mcore import hidden, secretscan, validity
 from mcore import scope as scopes
@@ -8,6 +7,7 @@ from mcore.card import KIND_FOLDERS, MAX_TITLE_CHARS
 from mcore.cardfile import one_line
 from mcore.errors import UsageError, warning
 from mcore.frontmatter import number, timestamp
+from mcore.record import namedtuple
 from mcore.render import scrub
 
 Secret = namedtuple("Secret", "kind start end where")

@@ -4,7 +4,7 @@ Expected outcomes (`conflict`, `rejected`, no hits) are results, never exception
 here means *could not do it*. Each door translates `McoreError` in one place.
 """
 
-from collections import namedtuple
+from mcore.record import namedtuple
 
 EXIT_OK = 0
 EXIT_NOTHING = 1

@@ -1,8 +1,9 @@
 """How the hits of a query got their score, and what the vault has instead of words it does not know."""
 
-from collections import Counter, namedtuple
+from collections import Counter
 
 from mcore.nearest import nearest
+from mcore.record import namedtuple
 from mcore.termlists import FIELD_WEIGHTS
 from mcore.tokenize import is_single, query_pieces, term_expr
 

@@ -6,7 +6,8 @@ joiners inside emoji and Indic words, one selector behind its character, the tag
 """
 
 import re
-from collections import namedtuple
+
+from mcore.record import namedtuple
 
 Hidden = namedtuple("Hidden", "kind start end")
 Hidden.__doc__ = """One place: `kind` is direction, mark, invisible, tags, selectors or control; its span."""

@@ -8,11 +8,11 @@ import errno
 import os
 import re
 import time
-from collections import namedtuple
 
 from mcore import vault
 from mcore.card import CARD_SUFFIXES, content_hash, revision_of
 from mcore.errors import SetupError
+from mcore.record import namedtuple
 
 Former = namedtuple("Former", "number replaced_at revision path")
 Former.__doc__ = """One kept text: `number` counts from 1, `path` is relative to the vault."""

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import time
-from collections import namedtuple
 from contextlib import closing, contextmanager
 from itertools import chain
 
@@ -29,7 +28,8 @@ from mcore.errors import (
     warning,
 )
 from mcore.frontmatter import split
-from mcore.prepare import File, helpers_for, prepare, prepare_batches, searched_texts
+from mcore.prepare import File, helpers_for, list_parts, prepare, prepare_batches, searched_texts
+from mcore.record import namedtuple
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
 from mcore.tokenize import columns
 
@@ -72,7 +72,8 @@ class Indexer:
         changes = find_changes(store, self.settings, thorough=True)
         todo = changes.new + changes.changed
         if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
-            counts = self._build_apart(store, look(self.settings, thorough=True))
+            whole = None not in changes.scan.folders.values()
+            counts = self._build_apart(store, changes.scan if whole else look(self.settings, thorough=True))
         else:
             with closing(self._prepare_all(todo, changes.scan)) as batches:
                 prepared = list(chain.from_iterable(batches))
@@ -83,9 +84,11 @@ class Indexer:
         elif store.lists_due():
             with store.writing():
                 store.make_lists()
-        if todo or changes.removed:
+        skipped, is_changed = changes.scan.skipped, bool(todo or changes.removed)
+        del changes, todo  # .3 GB of a million files
+        if is_changed:
             find_changes(store, self.settings, thorough=False)  # so that the next look need not compare card by card
-        return self._report(store, changes.scan, counts, started)
+        return self._report(store, skipped, counts, started)
 
     def refresh(self, store, seconds=None):
         """Takes in what changed before a search, within a budget of `seconds`; the Freshness.
@@ -178,7 +181,7 @@ class Indexer:
         with closing(store):
             store.check_pages()
             counts = self._build_apart(store, scan)
-            return self._report(store, scan, counts, started)
+            return self._report(store, scan.skipped, counts, started)
 
     def _usable_store(self, db_path):
         """The store to rebuild into; an outdated one is emptied but for ids and reading counts."""
@@ -284,7 +287,7 @@ class Indexer:
                         for batch in batches:
                             self._load(built, batch, ids)
                     _derive_closings(built)
-                built.end_bulk_mode()
+                built.end_bulk_mode(self._list_share(temp_path, len(scan.files)))
             taken = store.take_over(temp_path, self._late_rows)
             if taken.late:
                 with store.writing():
@@ -303,9 +306,16 @@ class Indexer:
         }
 
     @staticmethod
+    def _list_share(path, count):
+        """How the lists of an index of `count` cards are made: by helpers, or (None) here."""
+        helpers = helpers_for(count)
+        return (lambda jobs: list_parts(jobs, path, helpers)) if helpers else None
+
+    @staticmethod
     def _load(built, batch, ids):
         """Stores a batch of Prepared in a new index; `ids` are those that files have already."""
-        built.insert([p.row._replace(id=ids.get(p.rel_path)) for p in batch if p.row])
+        rows = [(p.row, ids.get(p.rel_path)) for p in batch if p.row]
+        built.insert([row if id is None else row._replace(id=id) for row, id in rows])
         for p in batch:
             if p.row is None:
                 built.set_unreadable(p.rel_path, p.reason, p.stamp)
@@ -472,9 +482,9 @@ class Indexer:
             counts["removed"] = len(old) - counts["moved"] - counts["updated"]
         return counts
 
-    def _report(self, store, scan, counts, started):
+    def _report(self, store, skipped, counts, started):
         unreadable = store.known_unreadable()
-        skipped = sorted([*scan.skipped, *(vault.Skipped(path, reason) for path, (reason, _) in unreadable.items())])
+        skipped = sorted([*skipped, *(vault.Skipped(path, reason) for path, (reason, _) in unreadable.items())])
         warnings = [
             warning("not-utf8", f"{path}: {remark}", "save the file as UTF-8") for path, remark in store.remarks()
         ]

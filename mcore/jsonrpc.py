@@ -5,8 +5,8 @@ revision is spoken, belongs to `mcp_server`; this module only knows what a well-
 """
 
 import json
-from collections import namedtuple
 
+from mcore.record import namedtuple
 from mcore.render import scrub
 
 PARSE_ERROR = -32700

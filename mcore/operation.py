@@ -4,9 +4,9 @@ A door (command line, MCP) reads the list of records and adds nothing: the recor
 arguments with their help and bounds, the call, the text form of the result and the exit code.
 """
 
-from collections import namedtuple
 
 from mcore.errors import UsageError
+from mcore.record import namedtuple
 
 Param = namedtuple(
     "Param",

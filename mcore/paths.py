@@ -4,10 +4,10 @@ Reads the environment and config.json, nothing else.
 """
 
 import os
-from collections import namedtuple
 
 from mcore import scope
 from mcore.errors import SetupError
+from mcore.record import namedtuple
 
 Place = namedtuple("Place", "path origin")
 Place.__doc__ = """An absolute path and what decided it: flag, environment, config or default."""

@@ -7,8 +7,8 @@ other. No pairs, no postings, no expressions: nothing of how the index works.
 
 import re
 import unicodedata
-from collections import namedtuple
 
+from mcore.record import namedtuple
 from mcore.tokenize import UNSPACED, normalize
 
 Drawn = namedtuple("Drawn", "script query start end")

@@ -17,10 +17,11 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_right
-from collections import namedtuple
 from itertools import accumulate, compress
 from math import log2
 from operator import sub
+
+from mcore.record import namedtuple
 
 DENSE = 16
 FAR_APART = 8  # entries of a list for each card looked for: from here on they are looked up one by one

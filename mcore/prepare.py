@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections import deque, namedtuple
+from collections import deque
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -20,12 +20,13 @@ from mcore import validity, vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError
+from mcore.record import namedtuple
 from mcore.render import scrub
-from mcore.store import NO_LIFE, Row
+from mcore.store import NO_LIFE, Row, list_part
 from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
-BATCH_CARDS, BATCH_BYTES = 250, 2_000_000  # of one batch, whichever comes first
+BATCH_CARDS, BATCH_BYTES = 500, 4_000_000  # of one batch, whichever comes first
 HELPERS_ABOVE = 20_000  # files; handing rows over takes a fifth more CPU, which waiting for fewer is not worth
 CARDS_A_HELPER = 40_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
@@ -97,6 +98,14 @@ def told(card):
     return (*_head_columns(card), review_by, pinned, confidence, links, notes)
 
 
+def _json_list(texts):
+    """A list of texts as JSON; most need no escapes."""
+    joined = '", "'.join(texts)
+    if joined.count('"') != 2 * max(0, len(texts) - 1) or "\\" in joined or not joined.isprintable():
+        return _encode(texts)
+    return f'["{joined}"]' if texts else "[]"
+
+
 def searched_texts(card):
     """(title, labels, body) of a Card as the full text gets them: nothing of a forgotten one."""
     if card.life.forgotten:
@@ -110,7 +119,7 @@ def _head_columns(card):
         _storable(card.title),
         _storable(card.kind),
         _storable(card.source),
-        _encode([_storable(tag) for tag in card.tags]),
+        _json_list([_storable(tag) for tag in card.tags]),
         _storable(card.priority),
         _storable(card.ttl),
         _storable(card.created),
@@ -161,13 +170,23 @@ def prepare_batches(files, max_bytes, helpers):
     if not helpers:
         yield from ([prepare(file, max_bytes) for file in batch] for batch in _batches(files))
         return
+    yield from _shared(_batches(files), _Work(max_bytes, None), helpers)
+
+
+def list_parts(jobs, path, helpers):
+    """The termlists.Part of each job over the index at `path`, in their order, from `helpers` other processes."""
+    return _shared(jobs, _Work(0, path), helpers)
+
+
+def _shared(tasks, work, helpers):
+    """What `work` makes of each task, in their order, worked on by helpers."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with _crew(helpers, max_bytes) as work, ThreadPoolExecutor(helpers) as pool:
+    with _crew(helpers, work) as ask, ThreadPoolExecutor(helpers) as pool:
         waiting = deque()
         try:
-            for batch in _batches(files):
-                waiting.append(pool.submit(work, batch))
+            for task in tasks:
+                waiting.append(pool.submit(ask, task))
                 if len(waiting) >= helpers + AHEAD:
                     yield waiting.popleft().result()
             while waiting:
@@ -201,24 +220,33 @@ def _batches(files):
         yield batch
 
 
+_Work = namedtuple("_Work", "max_bytes path")
+_Work.__doc__ = """What tasks are: lists of Files of at most `max_bytes`, or, with the `path` of an index, jobs of
+`list_part`."""
+
+
+def _done(task, work):
+    return list_part(work.path, task) if work.path else [prepare(file, work.max_bytes) for file in task]
+
+
 @contextmanager
-def _crew(number, max_bytes):
-    """Starts helpers; gives a function from a batch of Files to its list of Prepared, for `number` threads."""
+def _crew(number, work):
+    """Starts helpers; gives a function from a task to what `work` makes of it, for `number` threads."""
     from queue import SimpleQueue
 
-    free, crew = SimpleQueue(), [_Helper(max_bytes) for _ in range(number)]
+    free, crew = SimpleQueue(), [_Helper(work) for _ in range(number)]
     for helper in crew:
         free.put(helper)
 
-    def work(batch):
+    def ask(task):
         helper = free.get()
         try:
-            return helper.prepare(batch)
+            return helper.do(task)
         finally:
             free.put(helper)
 
     try:
-        yield work
+        yield ask
     finally:
         for helper in crew:
             helper.stop()
@@ -228,18 +256,18 @@ _HELPER = "import sys; sys.path.insert(0, sys.argv[1]); from mcore.prepare impor
 
 
 class _Helper:
-    """Another process that prepares batches; this one does, when it cannot be started or died."""
+    """Another process that does some `work`; this one does it, when that cannot be started or died."""
 
-    def __init__(self, max_bytes):
+    def __init__(self, work):
         import subprocess
 
-        self._max_bytes = max_bytes
+        self._work = work
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         # -I and -S: no foreign code, half the start. The coding of file names must be the same on both sides.
         switches = ["-I", "-S", "-X", f"utf8={sys.flags.utf8_mode}", *(["-B"] if sys.dont_write_bytecode else [])]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, *switches, "-c", _HELPER, root, str(max_bytes)],
+                [sys.executable, *switches, "-c", _HELPER, root, str(work.max_bytes), work.path or ""],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -248,18 +276,18 @@ class _Helper:
         except OSError:
             self._process = None
 
-    def prepare(self, batch):
+    def do(self, task):
         if self._process:
             try:
-                return self._asked(batch)
+                return self._asked(task)
             except Exception:  # it died, or its answer is cut short
                 self.stop()
-        return [prepare(file, self._max_bytes) for file in batch]
+        return _done(task, self._work)
 
-    def _asked(self, batch):
+    def _asked(self, task):
         import pickle
 
-        pickle.dump(batch, self._process.stdin)
+        pickle.dump(task, self._process.stdin)
         self._process.stdin.flush()
         return pickle.load(self._process.stdout)
 
@@ -277,18 +305,18 @@ class _Helper:
 
 
 def serve():
-    """The whole life of a helper: prepares the batches that come on stdin until there are no more."""
+    """The whole life of a helper: does the tasks that come on stdin until there are no more."""
     import gc
     import pickle
     import signal
 
     gc.set_threshold(20_000)  # a batch lives and dies as a whole
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of stdin
-    max_bytes = int(sys.argv[2])
+    work = _Work(int(sys.argv[2]), sys.argv[3])
     while True:
         try:
-            batch = pickle.load(sys.stdin.buffer)
+            task = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump([prepare(file, max_bytes) for file in batch], sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(_done(task, work), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()

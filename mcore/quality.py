@@ -4,8 +4,10 @@ A query's truth is the set of cards a person would accept. An empty set means th
 found: such a query has no precision, it is right when nothing or only low confidence was answered.
 """
 
-from collections import Counter, namedtuple
+from collections import Counter
 from math import log2
+
+from mcore.record import namedtuple
 
 SHORT, LONG = 5, 10  # hits looked at by P@5 and noise@5; by R, nDCG and MRR
 

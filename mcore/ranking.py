@@ -37,12 +37,12 @@ without labels and names (locomo_turn -.007), counts for rare terms only (0 to +
 
 import re
 import unicodedata
-from collections import namedtuple
 from functools import lru_cache
 from itertools import islice, pairwise
 from math import log, prod
 
 from mcore.postings import DamagedList, among, each, length_of
+from mcore.record import namedtuple
 from mcore.stem import stem
 from mcore.termlists import FIELD_WEIGHTS, SINGLES_UP_TO
 from mcore.tokenize import NUMBERED, PIECE, identifier_parts, query_pieces, split_word
@@ -111,7 +111,7 @@ def is_question(query):
     .965. On bench/truth.json noise in keyword answers (group A) is 0 / 68 / 0 %, and the first hit of
     questions (B) is right in 91.7 / 95.8 / 95.8 %.
     """
-    if "?" in query or "\uff1f" in query or re.search(_QUESTION_PHRASES, query):
+    if "?" in query or "\uff1f" in query or _asks(query):
         return True
     words = 0
     for piece, unspaced in query_pieces(query):
@@ -121,6 +121,10 @@ def is_question(query):
         if piece.casefold() in SENTENCE_MARKS:
             return True
     return words > SENTENCE_WORDS or words >= STATED_WORDS and query.rstrip().endswith(".")
+
+
+def _asks(text):
+    return any(phrase in text for phrase in _QUESTION_PHRASES.split("|"))
 
 
 def parts(query):
@@ -156,7 +160,7 @@ def _run_parts(run, single):
     if len(run) == 1:
         yield Part("single", run, 1.0)
         return
-    said = [piece for piece in re.split(_QUESTION_PHRASES, run) if piece]
+    said = [piece for piece in re.split(_QUESTION_PHRASES, run) if piece] if _asks(run) else [run]
     telling = {piece[at : at + 2] for piece in said for at in range(len(piece) - 1)}
     for at in range(len(run) - 1):
         pair = run[at : at + 2]

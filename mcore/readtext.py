@@ -3,7 +3,7 @@
 `memory show` and `memory_get` cut text here and nowhere else.
 """
 
-from collections import namedtuple
+from mcore.record import namedtuple
 
 DEFAULT_CHARS = 20_000
 

@@ -1,9 +1,10 @@
 """A result -> plain dict -> JSON text. The dict is `--json` and MCP's `structuredContent` alike."""
 
 import json
-import re
 
-_LONE = re.compile("[\ud800-\udfff]")
+from mcore.pattern import Pattern
+
+_LONE = Pattern("[\ud800-\udfff]")
 
 
 def plain(value):
@@ -29,11 +30,15 @@ def scrub(text):
     Undecodable bytes of a file name arrive as surrogate escapes; a JSON escape of one makes some
     MCP clients drop the whole line.
     """
-    return _LONE.sub("\ufffd", text)
+    try:
+        text.encode()  # many times quicker than looking for them
+    except UnicodeEncodeError:
+        return _LONE.sub("\ufffd", text)
+    return text
 
 
 # C0 without tab and newline, DEL, C1, and what reorders or hides text on a screen.
-_TERMINAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TERMINAL = Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def for_terminal(text):
@@ -41,14 +46,18 @@ def for_terminal(text):
 
     For people's eyes only; JSON and files keep the text as it is.
     """
+    if all(map(str.isprintable, text.split("\n"))):
+        return text
     return _TERMINAL.sub("\ufffd", scrub(text).replace("\r\n", "\n"))
 
 
-_BREAKS = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
+_BREAKS = Pattern("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 def in_line(text):
     """`text` that stays on its line: a file name with a line break cannot forge another line of an answer."""
+    if text.isprintable():
+        return text
     return _BREAKS.sub("\ufffd", text)
 
 

@@ -15,10 +15,11 @@ the trigrams' own rarities in the vault (scifact +.003, cosqa -.006), feedback b
 -.007), the best sentence of a card (0 to +.001), rarity of trigrams among the cards looked at (0).
 """
 
-from collections import Counter, namedtuple
+from collections import Counter
 from math import log
 from operator import add
 
+from mcore.record import namedtuple
 from mcore.tokenize import normalize, split_runs
 
 DEPTH = 30  # cards; with 50 locomo_turn gains .003 more, the other sets nothing

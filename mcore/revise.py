@@ -8,7 +8,6 @@ without it the change is made to whatever the card holds by then.
 
 import os
 import time
-from collections import namedtuple
 
 from mcore import draft, history, validity, vault
 from mcore import scope as scopes
@@ -19,6 +18,7 @@ from mcore.errors import CardChanged, CardError, NotFound, SetupError, UsageErro
 from mcore.frontmatter import text_list, timestamp
 from mcore.frontmatter.edit import Uneditable, edited
 from mcore.prepare import utc_now
+from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.show import address, card_bytes, find
 

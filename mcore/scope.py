@@ -6,7 +6,7 @@ frontmatter `scope`, else that of the folder it lies in (config.json `scopes`), 
 
 import unicodedata
 
-from mcore.frontmatter.pattern import Pattern
+from mcore.pattern import Pattern
 
 GLOBAL = "global"
 ALL = "all"  # asked for by name, every scope is searched

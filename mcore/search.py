@@ -18,7 +18,6 @@ import heapq
 import re
 import time
 from abc import ABC, abstractmethod
-from collections import namedtuple
 from itertools import chain, islice
 
 from mcore import rerank, validity
@@ -30,6 +29,7 @@ from mcore.fuse import fuse
 from mcore.importer import Freshness
 from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
+from mcore.record import namedtuple
 from mcore.snippet import snippet
 from mcore.store import Limits
 from mcore.tokenize import MAX_TERMS, is_single, split_query, term_expr, to_query_expr

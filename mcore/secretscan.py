@@ -11,8 +11,9 @@ character, so a word boundary would miss a token written right after one.
 """
 
 import re
-from collections import namedtuple
 from functools import cache
+
+from mcore.record import namedtuple
 
 Finding = namedtuple("Finding", "kind start end")
 Finding.__doc__ = """One credential: its kind (one of `KINDS`) and its character span [start, end)."""

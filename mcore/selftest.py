@@ -5,13 +5,13 @@ scan finds (it may find more: other forms of a word, both Chinese scripts). 1.0 
 """
 
 import time
-from collections import namedtuple
 
 from mcore import secretscan, vault
 from mcore.card import content_hash
 from mcore.cardfile import read_card
 from mcore.errors import CardError, warning
 from mcore.plainscan import SCRIPTS, draw, holds, plain
+from mcore.record import namedtuple
 from mcore.scope import ALL
 from mcore.search import ANY_TIME, MAX_LIMIT
 from mcore.tokenize import without_payloads

@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import namedtuple
 
 from mcore import validity, vault
 from mcore.card import content_hash, name_key, revision_of
@@ -10,6 +9,7 @@ from mcore.cardfile import read_card
 from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
 from mcore.prepare import utc_now
 from mcore.readtext import page
+from mcore.record import namedtuple
 
 Shown = namedtuple(
     "Shown",

@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections import namedtuple
 from functools import lru_cache
 from itertools import pairwise
 
+from mcore.pattern import Characters
+from mcore.record import namedtuple
 from mcore.tokenize import normalize
 
 SNIPPET_CHARS = 160
@@ -17,7 +18,7 @@ _LONGEST_TEXT = 4_000_000  # characters searched at all (0.1 s a million); witho
 _PIECE, _OVERLAP = 2000, 200  # characters; a query word has at most 200
 _LATIN_END, _SPACED_END = "\u0250", "\u0e00"  # Latin ends; the first script without spaces begins
 _ACCENTS = "[\u0300-\u036f]+"
-_ACCENTED = "[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]"
+_ACCENTED = Characters("\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff")
 
 _Place = namedtuple("_Place", "start end term")
 
@@ -152,7 +153,7 @@ def _pieces(text):
 def _folded(text):
     """`text` as the index compares it: normalized, Latin letters without their accents."""
     text = normalize(text)
-    if re.search(_ACCENTED, text):
+    if not text.isascii() and _ACCENTED.any_in(text):
         text = unicodedata.normalize("NFC", re.sub(_ACCENTS, "", unicodedata.normalize("NFD", text)))
     return text
 

@@ -1,11 +1,11 @@
 """Overviews: what the vault holds, and where everything is."""
 
 import time
-from collections import namedtuple
 
 from mcore import validity
 from mcore.errors import warning
 from mcore.prepare import utc_now
+from mcore.record import namedtuple
 
 LATEST = 5
 

@@ -5,11 +5,7 @@ two later changes its author put into his reference program (`bli`, `logi`), so 
 FTS5's own porter tokenizer. The index holds whole words; stems are only used to widen a query.
 """
 
-import re
-
 # A word as a pattern of consonants (c) and vowels (v); its measure is the number of vc.
-_MEASURE = re.compile("v+c+")
-
 _STEP_2 = (
     ("ational", "ate"),
     ("ization", "ize"),
@@ -101,7 +97,7 @@ def _past(word):
     shape = _shape(word)
     if word[-1] == word[-2:-1] and shape[-1] == "c":
         return word if word[-1] in "lsz" else word[:-1]
-    return word + "e" if _ends_cvc(word, shape) and len(_MEASURE.findall(shape)) == 1 else word
+    return word + "e" if _ends_cvc(word, shape) and shape.count("vc") == 1 else word
 
 
 def _step_4(word):
@@ -117,7 +113,7 @@ def _step_4(word):
 def _last_e(word):
     if word[-1] == "e":
         shape = _shape(word[:-1])
-        measure = len(_MEASURE.findall(shape))
+        measure = shape.count("vc")
         if measure > 1 or measure == 1 and not _ends_cvc(word[:-1], shape):
             word = word[:-1]
     return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
@@ -133,7 +129,7 @@ def _shape(word):
 
 
 def _measure(word):
-    return len(_MEASURE.findall(_shape(word)))
+    return _shape(word).count("vc")
 
 
 def _ends_cvc(word, shape):

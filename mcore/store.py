@@ -6,22 +6,23 @@ told apart from damage. One Store belongs to one thread.
 
 import os
 import sqlite3
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from contextlib import closing, contextmanager
 
 from mcore import schema, termlists
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.postings import DamagedList
+from mcore.record import namedtuple
 from mcore.scope import GLOBAL
 from mcore.tokenize import columns
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
 BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
-# In bulk loads. CPU at 100,000 cards: 87 s by default, 26 s with 16 MB, 22 s with 64 MB and no merging before
-# the end (3 s more); 128 MB gains nothing.
-FTS_HASH_BYTES = 64 << 20
+# In bulk loads, with no merging before the end. CPU at 100,000 cards, the end included: 17.5 s with 1 MB, 14.7 with 4,
+# 13.8 with 8, 14.1 with 16 and 64; at 10,000 the room itself costs: 1.1 s with 4 MB, 1.4 with 32.
+FTS_HASH_BYTES = 8 << 20
 CACHE_KB = 16_000  # pages kept in memory; of SQLite's 2 MB a question at 100,000 cards missed a third
 _LAST_CHAR = "\U0010ffff"
 LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
@@ -258,10 +259,10 @@ class Store:
         with guarded(self.path):
             return termlists.due(self.connection)
 
-    def make_lists(self):
-        """Makes the lists of frequent terms from the full text as it is."""
+    def make_lists(self, share=None):
+        """Makes the lists of frequent terms from the full text as it is; `share` as `termlists.make` takes it."""
         with guarded(self.path):
-            termlists.make(self.connection)
+            termlists.make(self.connection, share)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -754,9 +755,16 @@ class Store:
             self.connection.execute("PRAGMA cache_size = -32768")
             self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
 
-    def end_bulk_mode(self):
-        """Merges what was loaded, puts the settings that travel with the tables back to their defaults, and makes
-        the lists of frequent terms.
+    def end_bulk_mode(self, share=None):
+        """Merges what was loaded and makes the lists of frequent terms. `share(jobs)` may have those made elsewhere,
+        by `list_part` of this file."""
+        self.merge_loaded()
+        with self.writing():
+            self.make_lists(share)
+        self._is_loading = False
+
+    def merge_loaded(self):
+        """Merges what was loaded and puts the settings that travel with the tables back to their defaults.
 
         One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
         after, in one go of several seconds (FTS5's crisis merge).
@@ -768,9 +776,6 @@ class Store:
             if structure:
                 raised = (_on_its_level(structure[0]),)
                 self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
-        with self.writing():
-            self.make_lists()
-        self._is_loading = False
 
     def _set_fts(self, **settings):
         for setting in settings.items():
@@ -819,6 +824,13 @@ class Store:
             self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
         built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
         self.start_ids_after(max(last, built_last or 0))
+
+
+def list_part(path, job):
+    """The termlists.Part of a job, read from an index whose full text nobody writes to meanwhile (other tables
+    may be): no lock is taken, so that its writer need not wait."""
+    with guarded(path), closing(sqlite3.connect(_uri(path, "immutable=1"), uri=True)) as connection:
+        return termlists.part(connection, job)
 
 
 def _real_name(rel_path, raw_name):

@@ -6,30 +6,34 @@ Counts are weighted: the first occurrence in the title counts as four, in the la
 """
 
 import json
-import re
 import zlib
 from bisect import bisect_left
 from collections import Counter
+from itertools import pairwise
 
 from mcore import postings
+from mcore.pattern import Pattern
+from mcore.record import namedtuple
 from mcore.schema import CARDS_FTS
 
 FIELD_WEIGHTS = {"title": 4, "labels": 2, "body": 1, "names": 1}
 FEW_ROWS, MANY_ROWS = 64, 1000  # a term gets a list from here on in a small index, and in a large one
-ROWS_SHARE = 16  # between the two: one row in so many
+ROWS_SHARE, LARGE_SHARE = 16, 400  # between the two, and beyond them: one row in so many
 SINGLES_UP_TO = 5000  # rows; in a larger index a single character tells little and its list costs much
 RARE_ROWS = 2  # in a larger index, words that no more cards hold are no one's other form
+NUMBERS_CHARS = 2_000_000  # of SQL's text of numbers are read at a time
 MOST_ROWS = 1 << 27  # a larger row number is damage
 DUE_ROWS, DUE_SHARE = 1000, 4  # rows added since, and one in so many of all: then lists are made anew
 
 IS_WORD = "term > ''"  # a lone accent folds to the empty token, which FTS5 gives as NULL
 BLOCK_TERMS = 1000  # tokens in one block of the vocabulary
+ROWS_A_PART, MOST_PARTS = 5000, 64  # of the tokens of so many rows is a range made that is worked on apart
 
 _LAST_CHAR = "\U0010ffff"
 _FIRST_UNSPACED = "\u2e80"
-_WORDS = re.compile(r"[a-z]{3,24}")
+_WORDS = Pattern(r"[a-z]{3,24}")
 # Every ending that a step of Porter's algorithm changes; most words that are no English have none.
-_STEMMED = re.compile(r"[a-z]+(?:s|ed|ing|y|i|e|al|er|or|ic|nt|nce|ou|on|sm|ful|ll|bl|at|iz)")
+_STEMMED = Pattern(r"[a-z]+(?:s|ed|ing|y|i|e|al|er|or|ic|nt|nce|ou|on|sm|ful|ll|bl|at|iz)")
 _WEIGHT = "CASE col WHEN 'title' THEN 4 WHEN 'labels' THEN 2 ELSE 1 END"
 _COUNT = "count(*) + 3 * max(col = 'title') + max(col = 'labels')"
 _VIEWS = (
@@ -47,52 +51,95 @@ def open_views(connection):
 # ---- making --------------------------------------------------------------------------------------
 
 
-def make(connection):
-    """Makes the lists, the lengths of cards and the stems anew from what FTS5 holds."""
+Job = namedtuple("Job", "low high least rare last")
+Job.__doc__ = """A range of tokens to be told of, `low` <= token < `high` (None: no end).
+
+A token gets a list from `least` rows on, a stem when it is in over `rare`; `last` is the last row.
+"""
+Part = namedtuple("Part", "blocks lists stems")
+Part.__doc__ = "What the tables vocabulary, lists and stems hold of a range: their rows."
+
+
+def make(connection, share=None):
+    """Makes the lists, the lengths of cards and the stems anew from what FTS5 holds.
+
+    `share(jobs)` may have the work done elsewhere: an iterable of the Part of each Job, in any order.
+    """
     open_views(connection)
     for table in ("lists", "recent", "lengths", "stems", "vocabulary"):
         connection.execute(f"DELETE FROM {table}")
     codes = length_codes(connection)
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
-    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE))
+    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE), rows // LARGE_SHARE)
     is_small = rows <= SINGLES_UP_TO
-    found = keep_vocabulary(connection, least, 0 if is_small else RARE_ROWS)
-    add_stems(connection, [term for term, _ in found])
-    for term, size in found:
-        if size >= least:
-            _store(connection, term, _counted(connection, term), last)
+    jobs = [Job(low, high, least, 0 if is_small else RARE_ROWS, last) for low, high in _ranges(connection, rows)]
+    for some in share(jobs) if share else (part(connection, job) for job in jobs):
+        connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", some.blocks)
+        connection.executemany("INSERT INTO lists VALUES (?, ?, ?)", some.lists)
+        connection.executemany("INSERT OR IGNORE INTO stems VALUES (?, ?)", some.stems)
     characters = Counter()
     if is_small:
         sql = "SELECT term, doc FROM temp.words WHERE term >= ?"
         for term, size in connection.execute(sql, (_FIRST_UNSPACED,)):
             characters[term[0]] += size
     for char, size in characters.items():
-        if size >= least:
-            _store(connection, char + "*", _counted_start(connection, char), last)
+        if size >= least and (counts := _counted_start(connection, char)):
+            connection.execute("INSERT INTO lists VALUES (?, ?, ?)", _list(char + "*", counts, last))
 
 
-def keep_vocabulary(connection, least, rare):
-    """Writes every token down a second time; (token, rows) of those in `least` rows and of words in over `rare`."""
-    found = connection.execute(f"SELECT term, doc FROM temp.words WHERE {IS_WORD}")
+def _ranges(connection, rows):
+    """(low, high) of ranges of tokens that cost about as much as each other, all tokens together.
+
+    The borders come from FTS5's own index of its pages; whatever stands there, no token is left out.
+    """
+    parts = min(MOST_PARTS, rows // ROWS_A_PART)
+    borders = [None, None]
+    if parts > 1:
+        starts = [bytes(term) for (term,) in connection.execute("SELECT term FROM cards_fts_idx ORDER BY segid, term")]
+        chosen = {starts[len(starts) * at // parts][1:].decode("utf-8", "ignore") for at in range(1, parts) if starts}
+        borders[1:1] = sorted(chosen - {""})
+    return list(pairwise(borders))
+
+
+def part(connection, job):
+    """The Part of a Job. Writes nothing."""
+    open_views(connection)
+    found = connection.execute(
+        f"SELECT term, doc FROM temp.words WHERE {IS_WORD} AND term >= ?" + (" AND term < ?" if job.high else ""),
+        [border for border in (job.low or "", job.high) if border is not None],
+    )
     blocks, told = [], []
     while some := found.fetchmany(BLOCK_TERMS):
         blocks.append((some[0][0], zlib.compress("\n".join([term for term, _ in some]).encode(), 1)))
-        told += [row for row in some if row[1] >= least or row[1] > rare and "a" <= row[0] < "{"]
-    connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", blocks)
-    return told
+        told += [row for row in some if row[1] >= job.least or row[1] > job.rare and "a" <= row[0] < "{"]
+    counted = ((term, _counted(connection, term)) for term, size in told if size >= job.least)
+    lists = [_list(term, counts, job.last) for term, counts in counted if counts]
+    return Part(blocks, lists, _stems([term for term, _ in told]))
 
 
 def _counted(connection, term):
     """doc -> weighted count of a token. One long text of numbers is three times cheaper than rows."""
     text = connection.execute("SELECT group_concat(doc) FROM temp.places WHERE term = ?", (term,)).fetchone()[0]
-    counts = Counter(json.loads(f"[{text or ''}]"))
+    counts = Counter()
+    for numbers in _numbers(text):
+        counts.update(numbers)
     for field in ("title", "labels"):
         extra = FIELD_WEIGHTS[field] - 1
         found = connection.execute("SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", (f'{field} : "{term}"',))
         for (doc,) in found:
             counts[doc] += extra
     return counts
+
+
+def _numbers(text):
+    """The numbers of a group_concat (None for none) as lists: a number takes ten times the memory of its text."""
+    at, end = 0, len(text or "")
+    while at < end:
+        stop = text.find(",", at + NUMBERS_CHARS) if end - at > NUMBERS_CHARS else -1
+        stop = end if stop < 0 else stop
+        yield json.loads(f"[{text[at:stop]}]")
+        at = stop + 1
 
 
 def _counted_start(connection, char):
@@ -107,29 +154,28 @@ def _counted_start(connection, char):
 
 def _weighed(text):
     """doc -> weighted count, of a number doc x 8 + field weight for each occurrence in a text."""
-    counts = {}
+    counts, occurrences = {}, Counter()
+    for numbers in _numbers(text):
+        occurrences.update(numbers)
     get = counts.get
-    for number, times in Counter(json.loads(f"[{text or ''}]")).items():
+    for number, times in occurrences.items():
         doc = number >> 3
         counts[doc] = get(doc, 0) + times + (number & 7) - 1
     return counts
 
 
-def _store(connection, term, counts, last):
+def _list(term, counts, last):
+    """The row of `lists` for a term."""
     docs = sorted(counts)
-    if docs:
-        blob = postings.pack(docs, map(counts.__getitem__, docs), last)
-        connection.execute("INSERT INTO lists VALUES (?, ?, ?)", (term, len(docs), blob))
+    return term, len(docs), postings.pack(docs, map(counts.__getitem__, docs), last)
 
 
-def add_stems(connection, words):
-    """Notes the stems of those words that are not their own."""
+def _stems(words):
+    """(stem, word) of those words that are not their own."""
     from mcore.stem import stem
 
     stems = ((stem(word), word) for word in words if len(word) < 25 and _STEMMED.fullmatch(word))
-    connection.executemany(
-        "INSERT OR IGNORE INTO stems VALUES (?, ?)", [(root, word) for root, word in stems if root != word]
-    )
+    return [(root, word) for root, word in stems if root != word]
 
 
 # ---- adding --------------------------------------------------------------------------------------
@@ -157,7 +203,7 @@ def add(connection, cut):
     words = set()
     for _, *columns in cut:
         words.update(*map(_WORDS.findall, columns))
-    add_stems(connection, words)
+    connection.executemany("INSERT OR IGNORE INTO stems VALUES (?, ?)", _stems(words))
 
 
 def due(connection):

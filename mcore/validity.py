@@ -6,12 +6,12 @@ alone. Times are seconds since 1970 UTC. A value that cannot be read as what it 
 named in `notes`: a card is never lost over a date.
 """
 
-from collections import namedtuple
 
 from mcore import scope as scopes
 from mcore.card import os_stem
 from mcore.frontmatter import boolean, text_list, timestamp
-from mcore.frontmatter.pattern import Pattern
+from mcore.pattern import Pattern
+from mcore.record import namedtuple
 
 CURRENT, EXPIRED, FUTURE = "current", "expired", "future"
 SUPERSEDED, RETRACTED, FORGOTTEN = "superseded", "retracted", "forgotten"

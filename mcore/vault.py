@@ -5,20 +5,20 @@ to a temporary file in its own folder, synced, published by a name claim that fa
 is taken, and the folder is synced before anybody is told.
 """
 
+import codecs
 import errno
-import fnmatch
 import marshal
 import os
 import re
 import stat
 import time
-from collections import namedtuple
 from contextlib import contextmanager
 from functools import lru_cache
 from zlib import adler32, crc32
 
 from mcore.card import CARD_SUFFIXES
 from mcore.errors import CardChanged, CardError, SetupError
+from mcore.record import namedtuple
 
 # What no vault means as memory: version control, trash, caches, other programs' folders. Agent
 # folders (.claude, .cursor, .agents, .memory-bank, .kiro) do hold memory, so a dot alone says nothing.
@@ -28,6 +28,7 @@ IGNORED_FOLDERS = (
     "node_modules __pycache__"
 ).split()
 IGNORED_FILES = (".tmp-*", "._*", ".#*", "~$*", ".~*")
+_WILD = frozenset("*?[")
 _IGNORED_FILE_STARTS = {pattern[0] for pattern in IGNORED_FILES}
 HISTORY_FOLDER = ".history"  # below the vault: former texts of cards, never walked
 TEMP_PREFIX = ".tmp-memory-"
@@ -240,7 +241,15 @@ def _digest(listing):
 @lru_cache(maxsize=8)
 def _pattern(globs):
     """A predicate: does a name match one of the shell patterns?"""
-    return re.compile("|".join(fnmatch.translate(g) for g in globs)).match
+    names = frozenset(glob for glob in globs if not _WILD.intersection(glob))
+    starts = tuple(glob[:-1] for glob in globs if glob[-1:] == "*" and not _WILD.intersection(glob[:-1]))
+    rest = [glob for glob in globs if glob not in names and glob[:-1] not in starts]
+    if not rest:
+        return lambda name: name in names or name.startswith(starts)
+    import fnmatch  # only where somebody asks for such a pattern
+
+    other = re.compile("|".join(map(fnmatch.translate, rest))).match
+    return lambda name: name in names or name.startswith(starts) or other(name) is not None
 
 
 def _is_junction(entry):
@@ -410,12 +419,13 @@ def decode(data):
     elif unmarked := _unmarked_utf16(data[:400]):
         text = data.decode(unmarked, "replace")
     else:
+        data = data.removeprefix(codecs.BOM_UTF8)
         try:
-            text = data.decode("utf-8-sig")
+            text = data.decode()
         except UnicodeDecodeError as error:
             if b"\0" in data:
                 raise CardError("binary data, not text") from None
-            text = data.decode("utf-8-sig", "replace")
+            text = data.decode("utf-8", "replace")
             line = data.count(b"\n", 0, error.start) + 1
             remark = f"line {line} is not UTF-8: unreadable bytes are left out of the search"
     if "\r" in text:

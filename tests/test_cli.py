@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 
 from mcore import __version__
-from mcore.cli import main
+from mcore.cli import _parser, _plain_options, main
 from mcore.ops import OPERATIONS
 
 BODY = "a body that has more than twenty characters"
@@ -44,9 +44,9 @@ def finish(process, data=b""):
     return process.returncode, out, err
 
 
-def fill(write_note):
+def fill(write_note, notes=500):
     """Notes that take a second or two to index, of words that differ: cutting and storing them is the work."""
-    for number in range(500):
+    for number in range(notes):
         words = " ".join(f"word{number * 7 + n}x数据{n % 97}" for n in range(350))
         write_note(f"{number}.md", f"# note {number}\n\nzebra {words}")
 
@@ -501,16 +501,16 @@ def test_a_search_needs_neither_stdin_nor_stderr(vault, tmp_path, closed, status
 @pytest.mark.skipif(not POSIX, reason="a terminal of POSIX")
 def test_long_work_shows_progress_on_a_terminal_and_nothing_when_piped(write_note, tmp_path):
     pty = pytest.importorskip("pty")
-    fill(write_note)
-    status, out, err = finish(start(tmp_path, "index", "--rebuild"))
-    assert (status, err) == (0, b"") and out.startswith(b"500 cards: 500 added")
+    fill(write_note, 1500)  # of 500 a quick machine says nothing
+    status, out, err = finish(start(tmp_path, "index"))
+    assert (status, err) == (0, b"") and out.startswith(b"1500 cards: 1500 added")
     ours, theirs = pty.openpty()
     process = start(tmp_path, "index", "--rebuild", stderr=theirs)
     os.close(theirs)
     status, out, _ = finish(process)
     shown = _read_terminal(ours)
-    assert status == 0 and out.startswith(b"500 cards: 0 added") and b"\r" not in out
-    assert re.search(rb"\d+ of 500 cards, \d+/s, \d+ s left", shown), shown
+    assert status == 0 and out.startswith(b"1500 cards: 0 added") and b"\r" not in out
+    assert re.search(rb"\d+ of 1500 cards, \d+/s, \d+ s left", shown), shown
     assert shown.endswith(b"\r\x1b[K")
 
 
@@ -545,3 +545,34 @@ def test_a_checkout_runs_from_anywhere_and_leaves_nothing_behind(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert os.listdir(tmp_path / "cwd") == [] and sorted(os.listdir(tmp_path / "copy")) == ["mcore", "memory.py"]
     assert sorted(os.listdir(tmp_path / "home")) == ["memory.db", "vault"]
+
+
+# ---- ordinary command lines, read without argparse -----------------------------------------------
+
+PLAIN_LINES = [
+    "{} word", "{} word --json", "--json {} word", "{} --db a.db word", "--vault v {} word --debug", "{} two words",
+    "{} word --scope s -n 3", "{} -n 3 --limit 4 word", "{}", "{} --no-sync word", "{} word --no-sync --home h",
+    "{} --title t --body b", "{} --title t --body b --tags a,b --json", "{} word --title t", "{} --rebuild",
+    "{} word --kind k --source s", "{} w x --offset 2 --explain", "{} word --max-chars 30 --full",
+]  # fmt: skip
+ODD_LINES = [
+    "{} --limit=3 word", "{} -n3 word", "{} -- word", "{} -- -word", "{} word -h", "{} word --lim 3", "{} word --db",
+    "{} - word", "{} word --db -x", "{} --nothing word", "{} --title=t --body=-",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PLAIN_LINES + ODD_LINES)
+def test_a_plain_command_line_means_what_argparse_says(line):
+    for operation in OPERATIONS:
+        argv = line.format(operation.name).split()
+        options = _plain_options(operation, argv)
+        if options is not None:
+            said = vars(_parser(operation).parse_intermixed_args(argv))
+            assert {k: v for k, v in options.items() if v != []} == {k: v for k, v in said.items() if v != []}, argv
+
+
+def test_usual_searches_and_captures_are_plain_command_lines():
+    by_name = {operation.name: operation for operation in OPERATIONS}
+    for line in ("search two words --json", "capture --title t --body b --tags a", "index", "show a.md", "stats"):
+        argv = line.split()
+        assert _plain_options(by_name[argv[0]], argv), line

@@ -11,6 +11,8 @@ import pytest
 
 from mcore.frontmatter import (
     Split,
+    _locate,
+    _located_quickly,
     boolean,
     compose,
     lookup,
@@ -574,3 +576,21 @@ def test_a_large_block_of_ordinary_lines_is_read_in_about_a_second():
 )
 def test_fields_whose_block_never_closes_are_told(text, line):
     assert unclosed(text) == line
+
+
+def test_the_quick_look_for_a_block_finds_what_the_whole_one_does():
+    rests = ("", "body", "\nbody", "\n\nbody", " \nbody")
+    texts = [f"---\n{middle}\n---\n{rest}" for middle in BLOCKS for rest in rests]
+    for name in os.listdir(NOTES):
+        with open(os.path.join(NOTES, name), encoding="utf-8", newline="") as handle:
+            texts.append(handle.read())
+    quick = [(text, _located_quickly(text)) for text in texts]
+    assert [text for text, place in quick if place and place != _locate(text)] == []
+    assert sum(place is not None for _, place in quick) > 10
+
+
+BLOCKS = [
+    "title: a", "title:\n  - a", "title: a\n---", "title: a\n...\nmore: b", "title: a\r\nb: c", "{", "Title: a",
+    "title : a", "title:a", "title: a\n--- \nb", "a: 1\nnothing at all\nand prose\nmore prose", "k\u00e9y: a",
+    "x" * 50 + ": a", "t-x: a", "- a: b", "# c\ntitle: a", "title: 'a\n---\nb'",
+]  # fmt: skip

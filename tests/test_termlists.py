@@ -11,6 +11,7 @@ from test_store import row
 from mcore import termlists
 from mcore.errors import StoreDamaged
 from mcore.postings import each
+from mcore.prepare import list_parts
 from mcore.stem import stem
 from mcore.store import open_store
 
@@ -31,12 +32,12 @@ def cards(n, seed=1):
         yield row(f"{seed}-{number}.md", body, title=title, labels=rng.choice(WORDS))
 
 
-def built(path, rows):
+def built(path, rows, share=None):
     store = open_store(path)
     store.bulk_mode()
     with store.writing():
         store.insert(list(rows))
-    store.end_bulk_mode()
+    store.end_bulk_mode(share)
     return store
 
 
@@ -168,3 +169,30 @@ def test_a_lone_accent_is_no_word(path):
         assert store.knows_any("zebra1") and store.knows_any("okapi") and not store.knows_any("\u0301 quokka")
         assert store.vocabulary("zebra") == ["zebra0", "zebra1", "zebra2"]
         assert store.query("SELECT count(*) FROM vocabulary WHERE first IS NULL OR first = ''") == [(0,)]
+
+
+def many_words(n):
+    """Rows whose words fill several pages of FTS5's index."""
+    for number, given in enumerate(cards(n)):
+        words = " ".join(f"word{number * 9 + at}x数{chr(0x4E00 + number)}" for at in range(9))
+        yield row(given.rel_path, f"{words} {given.columns[2]}", title=given.title)
+
+
+@pytest.mark.parametrize("helpers", [0, 2])
+def test_lists_made_in_parts_or_by_helpers_are_the_same(tmp_path, monkeypatch, helpers):
+    tables, jobs, path = {}, [], str(tmp_path / "parts.db")
+
+    def share(some):
+        jobs.extend(some)
+        return list_parts(some, path, helpers)
+
+    with closing(built(str(tmp_path / "whole.db"), many_words(400))) as store:
+        tables = {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("lists", "stems")}
+        words = store.vocabulary("")
+    monkeypatch.setattr(termlists, "ROWS_A_PART", 50)
+    with closing(built(path, many_words(400), share if helpers else None)) as store:
+        assert {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in tables} == tables
+        assert sorted(store.vocabulary("")) == sorted(words)
+        assert len(termlists._ranges(store.connection, 400)) > 4
+    assert len(jobs) > 4 or not helpers
+    assert len(tables["lists"]) > 3 < len(tables["stems"]) and len(words) > 3000

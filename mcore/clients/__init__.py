@@ -11,9 +11,9 @@ six of them, or all, or all whose name does not look like a credential).
 """
 
 import os
-from collections import namedtuple
 
 from mcore.errors import UsageError
+from mcore.record import namedtuple
 
 Environment = namedtuple("Environment", "home env platform")
 Environment.__doc__ = """The machine as set-up sees it: the home folder, the environment variables as a dict,

@@ -8,7 +8,8 @@ A path is a tuple: a string names a map's key, a number a list's item (the list'
 
 import json
 import re
-from collections import namedtuple
+
+from mcore.record import namedtuple
 
 Raw = namedtuple("Raw", "text")
 Raw.__doc__ = "A number or a date, kept as it is written: nobody here calculates with it."

@@ -13,10 +13,10 @@ empty at the place where a new one is put.
 
 import re
 import shlex
-from collections import namedtuple
 
 from mcore.clients import DSH_PLUGIN, jsonc, toml_text, yaml_text
 from mcore.clients.edits import BY_HAND, ConfigFault, look_up, settled
+from mcore.record import namedtuple
 
 # No underscore: Gemini CLI splits its tool names at one. Short: the name is part of every tool name.
 NAMES = ("memory", "memory-agent")

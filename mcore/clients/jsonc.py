@@ -8,7 +8,6 @@ where the container already ends with one.
 
 import json
 import re
-from collections import namedtuple
 from functools import lru_cache
 
 from mcore.clients.edits import (
@@ -24,6 +23,7 @@ from mcore.clients.edits import (
     quoted,
     settled,
 )
+from mcore.record import namedtuple
 
 # A file of a real client nests some ten levels; this is far below Python's recursion limit.
 MAX_DEPTH = 150

@@ -7,12 +7,12 @@ editors below it.
 import os
 import re
 import sys
-from collections import namedtuple
 
 from mcore.clients import CLIENTS, Environment, entries, files, find, shown
 from mcore.clients.edits import ConfigFault
 from mcore.clients.entries import EDITORS, NAMES, File
 from mcore.errors import SetupError, UsageError
+from mcore.record import namedtuple
 
 Plan = namedtuple("Plan", "client path before after diff changed notes backup saves also")
 Plan.__doc__ = """A change that is worked out but not written.

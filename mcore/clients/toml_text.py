@@ -7,7 +7,6 @@ because such a table cannot be extended from outside and rewriting it would lose
 """
 
 import re
-from collections import namedtuple
 from functools import lru_cache
 
 from mcore.clients.edits import (
@@ -23,6 +22,7 @@ from mcore.clients.edits import (
     quoted,
     settled,
 )
+from mcore.record import namedtuple
 
 MAX_DEPTH = 100
 

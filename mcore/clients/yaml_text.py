@@ -8,7 +8,6 @@ anchors on a container that would have to change) is refused with line and reaso
 
 import json
 import re
-from collections import namedtuple
 from functools import lru_cache
 
 from mcore.clients.edits import (
@@ -24,6 +23,7 @@ from mcore.clients.edits import (
     quoted,
     settled,
 )
+from mcore.record import namedtuple
 
 MAX_DEPTH = 100
 FLOW_HINT = "rewrite it in block style (one entry a line), or add the lines of --print by hand"

@@ -7,7 +7,7 @@ A card file is never touched, whatever is asked for: what is wrong with it is it
 import os
 import sys
 import time
-from collections import Counter, namedtuple
+from collections import Counter
 
 from mcore import vault
 from mcore.doctor.cards import check_vault
@@ -15,6 +15,7 @@ from mcore.doctor.findings import SEVERITIES
 from mcore.doctor.index import check_index
 from mcore.doctor.machine import check_clients, check_config, check_left_overs, check_permissions, check_sqlite
 from mcore.errors import McoreError, warning
+from mcore.record import namedtuple
 
 Report = namedtuple("Report", "status findings counts machine fixed warnings")
 Report.__doc__ = """What the doctor found.

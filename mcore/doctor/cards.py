@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import namedtuple
 
 from mcore import frontmatter, hidden, portable, secretscan, vault
 from mcore.card import GENERIC_STEMS, KIND_FOLDERS, content_hash, name_key, os_stem
@@ -10,6 +9,7 @@ from mcore.cardfile import read_card
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error, line_in
 from mcore.errors import CardError, SetupError
 from mcore.prepare import searched_texts, told
+from mcore.record import namedtuple
 from mcore.render import counted
 from mcore.store import expected_sums
 

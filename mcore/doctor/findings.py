@@ -1,8 +1,8 @@
 """A finding: what is not as it should be, where, and the cure."""
 
 import re
-from collections import namedtuple
 
+from mcore.record import namedtuple
 from mcore.secretscan import redact
 
 ERROR, WARNING, NOTE = SEVERITIES = ("error", "warning", "note")

@@ -4,11 +4,11 @@ import os
 import stat
 import sys
 import time
-from collections import namedtuple
 
 from mcore.backup import left_overs
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError
+from mcore.record import namedtuple
 
 Machine = namedtuple("Machine", "system python sqlite fts5")
 Machine.__doc__ = "What this runs on: versions as text, and whether SQLite has FTS5."

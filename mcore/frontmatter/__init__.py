@@ -12,14 +12,14 @@ The choices, where YAML's own rules would lose what the writer meant:
 - a block that never closes, or holds no key at all, is body.
 """
 
-from collections import namedtuple
 
 from mcore.frontmatter import flat, tomlread, yamlread
-from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import whole_characters
 from mcore.frontmatter.values import boolean, lookup, number, searchable, tags, text_list, timestamp
 from mcore.frontmatter.write import compose
 from mcore.frontmatter.yamlflow import MAX_DEPTH
+from mcore.pattern import Pattern
+from mcore.record import namedtuple
 
 __all__ = [
     "Document", "Split", "boolean", "compose", "lookup", "number", "parse", "searchable", "split", "tags",
@@ -42,6 +42,7 @@ otherwise than its format says, at most 100.
 """
 
 _Place = namedtuple("_Place", "style start end body_start")
+_LONG_NAME = 40  # characters
 
 _OPENER = Pattern(
     r"\ufeff?(?:[^\S\r\n]*(?:\r\n|\n|\r))*"
@@ -57,7 +58,7 @@ _LINE = Pattern(r"\r\n|\n|\r")
 
 def split(text):
     """The frontmatter block and the body of a note's decoded text, as a `Split`."""
-    place = _locate(text)
+    place = _located_quickly(text) or _locate(text)
     block = None if place.style is None else text[place.start : place.end]
     return Split(block, place.style, text[place.body_start :], place.body_start)
 
@@ -82,6 +83,21 @@ def parse(text):
         reader = tomlread if place.style == "toml" else yamlread
         fields, warnings = reader.read(block, first_line)
     return Document(fields, body, place.style, warnings)
+
+
+def _located_quickly(text):
+    """Where a YAML block stands that begins with a lower-case word and holds no doubt; else None."""
+    end = text.find("\n---\n", 3) if text.startswith("---\n") else -1
+    word = text[4 : text.find(":", 4, 4 + _LONG_NAME)]
+    after = text[4 + len(word) : 6 + len(word)]
+    if end < 0 or not (word.isascii() and word.isidentifier() and word.islower() and after in (": ", ":\n")):
+        return None
+    if any(text.find(sign, 3, end) >= 0 for sign in ("\n---", "\n...", "\r")):
+        return None
+    rest = text[end + 5 : end + 6]
+    if rest.isspace() and rest != "\n":
+        return None
+    return _Place("yaml", 4, end + 1, end + 5 + (rest == "\n"))
 
 
 def _locate(text):

@@ -4,8 +4,8 @@
 index run's parsing. Whatever is not certain to read the same there is left to it: `read` returns None.
 """
 
-from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.yamlflow import scalar
+from mcore.pattern import Pattern
 
 # A key, then nothing or a value: plain text (no `: `, ` #` or closing colon inside, no sign of YAML's
 # in front), a quoted text without escapes, or a list of plain items on one line or one below the other.

@@ -2,7 +2,7 @@
 
 import re
 
-from mcore.frontmatter.pattern import Pattern
+from mcore.pattern import Pattern
 
 SINGLE = Pattern(r"'[^']*(?:''[^']*)*'")
 DOUBLE = Pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)

@@ -8,9 +8,9 @@ does not parse becomes the text of the rest of its line.
 
 import re
 
-from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import DOUBLE, Unreadable, unescape
 from mcore.frontmatter.yamlflow import MAX_DEPTH
+from mcore.pattern import Pattern
 
 MAX_WARNINGS = 100
 

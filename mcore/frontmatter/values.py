@@ -6,7 +6,7 @@ the number, time or truth in it when someone asks. All are pure and none raises.
 
 import math
 
-from mcore.frontmatter.pattern import Pattern
+from mcore.pattern import Pattern
 
 _NAN = float("nan")
 _INTEGER = Pattern(r"[-+]?[0-9]+(?:_[0-9]+)*")

@@ -1,7 +1,7 @@
 """YAML's bracketed values: `[a, "b"]`, `{a: 1}`, nested and over several lines; JSON is a part of it."""
 
-from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import DOUBLE, SINGLE, Unreadable, unquote
+from mcore.pattern import Pattern
 
 MAX_DEPTH = 64  # deepest nesting read; what lies below becomes text (real blocks: at most 6)
 # Characters that start something else than plain text: YAML 1.2, section 7.3.3.

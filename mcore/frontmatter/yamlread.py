@@ -9,9 +9,9 @@ A line that does not parse costs its own key the typed value and nothing else. W
 the length of the block, and nesting stops at MAX_DEPTH.
 """
 
-from mcore.frontmatter.pattern import Pattern
 from mcore.frontmatter.quoting import DOUBLE, SINGLE, Unreadable, unquote
 from mcore.frontmatter.yamlflow import MAX_DEPTH, NOT_PLAIN, FlowReader, join_folded, scalar
+from mcore.pattern import Pattern
 
 MAX_WARNINGS = 100
 _JUDGED_LINES = 400  # lines at the margin looked at to tell keys from prose

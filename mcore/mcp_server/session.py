@@ -9,7 +9,6 @@ Anything may be asked before `initialize`: nothing here depends on the handshake
 batch is allowed, and a client that probes must get an answer it can go on from.
 """
 
-from collections import namedtuple
 
 from mcore.jsonrpc import (
     INVALID_PARAMS,
@@ -22,6 +21,7 @@ from mcore.jsonrpc import (
     is_id,
     result,
 )
+from mcore.record import namedtuple
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 NEWEST_HANDSHAKE = HANDSHAKE_VERSIONS[-1]
