@@ -24,7 +24,7 @@ from mcore.secretscan import RULES, rule_spans, scan, table_spans
 RATIO = 2.5
 TRIAL = 8_000
 LEADS = ("", "_")
-FILLERS = ("a", "A1", "1", "-", "a1.", " ", "=", ": a1", "='a1", '="a1', "`", "/", "\n", "_a", "=b4-1.")
+FILLERS = ("a", "A1", "1", ":", "-", "a1.", " ", "=", ": a1", "='a1", '="a1', "`", "/", "\n", "_a", "=b4-1.")
 COUNTS = (1, 10, 200)
 TAILS = ("", "\u4e2d", "!")
 
@@ -38,7 +38,7 @@ def units(rule):
     # The keywords of a long list cost about the same each: first, shortest and longest stand for all.
     keywords = rule.keywords
     if len(keywords) > 7:
-        keywords = {keywords[0], min(keywords, key=len), max(keywords, key=len)}
+        keywords = dict.fromkeys((keywords[0], min(keywords, key=len), max(keywords, key=len)))
     plain = rule.pattern.replace("\\", "")
     for keyword in keywords:
         spelled = re.search(re.escape(keyword), plain, re.IGNORECASE)
@@ -79,7 +79,8 @@ def subjects():
     tables = (row, wide, tall, "|--\n", "|密码|\n|-|\n", "|-" * 60, "-" * 200 + "\n", "|")
     yield "markdown table", lambda text: sum(1 for _ in table_spans(text)), tables
     words = [keyword for rule in RULES for keyword in rule.keywords]
-    yield "whole scan", scan, (" ".join(words), "a1 ".join(words), "password=key-sk-eyJ.", "a", "\u4e2d")
+    dense = (":token", ":pwd1", "pass:", "pwd:r8_", "key:" * 9 + "a1B-", "atatt3sk\u79c1\u94a5\u4e3a -p")
+    yield "whole scan", scan, (" ".join(words), "a1 ".join(words), "password=key-sk-eyJ.", "a", "\u4e2d", *dense)
 
 
 def main(argv):

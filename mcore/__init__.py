@@ -13,6 +13,7 @@ pure text (no disk, no SQL, no clock)
     validity      which card is in force at a time: intervals, supersede chains, TTL
     variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
+    rerank        a closer look at the texts of the best cards: words in part, feedback
     plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
     nearest       words that are a slip or two away from another

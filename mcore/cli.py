@@ -137,7 +137,7 @@ def _like(word, names):
 
 def _operate(operation, argv):
     from mcore.app import App
-    from mcore.operation import bind
+    from mcore.operation import bind, carry_out
 
     options = _plain_options(operation, argv) or vars(_parser(operation).parse_intermixed_args(argv))
     options.pop("command")
@@ -153,7 +153,7 @@ def _operate(operation, argv):
             raw[p.name] = " ".join(raw[p.name])
     app.progress = _Progress() if sys.stderr and sys.stderr.isatty() else None
     try:
-        result = operation.run(app, bind(operation, raw, door="cli"))
+        result = carry_out(operation, app, bind(operation, raw, door="cli"))
     except McoreError as error:
         if debug:
             _say_traceback(error)

@@ -1,5 +1,6 @@
 """How the hits of a query got their score, and what the vault has instead of words it does not know."""
 
+from collections import Counter
 
 from mcore.nearest import nearest
 from mcore.record import namedtuple
@@ -15,12 +16,14 @@ ExplainedPart = namedtuple("ExplainedPart", "kind text tokens cards count fields
 ExplainedPart.__doc__ = """What one part of the query added to a hit's score.
 
 `tokens` are what was counted for it (other forms of a word among them), `cards` how many cards have it, `count` how
-often this one has it (the title counts as four, labels as two), `fields` where.
+often this one has it (the title counts as four, labels as two), `fields` where. Of what a closer look added (`rerank`:
+partial, feedback) there are no tokens and fields, and `cards` counts the best cards only.
 """
 
 
-def explain(store, ranking, terms, query, hits, docs):
-    """The Explained of an answer; `docs` is id -> doc of the hits that the ranking scored.
+def explain(store, ranking, terms, query, hits, docs, gains):
+    """The Explained of an answer; `docs` is id -> doc of the hits that the ranking scored, `gains` what a closer
+    look added to them.
 
     A hit without parts was found and scored by FTS5 alone, by the open end of a term.
     """
@@ -29,14 +32,22 @@ def explain(store, ranking, terms, query, hits, docs):
     near = nearest_words(store, unknown, query)
     held = {term.text: store.matching_ids(term_expr(term), [hit.id for hit in hits]) for term in terms} if hits else {}
     accounts = ranking.account({docs[hit.id] for hit in hits if hit.id in docs})
-    fields = {}
+    looks = Counter((gain.kind, gain.text) for gain in gains)
+    fields, added = {}, {}
+    for doc, kind, text, count, score in gains:
+        part = ExplainedPart(kind, text, [], looks[kind, text], count, [], round(score, 4))
+        added.setdefault(doc, []).append(part)
     return Explained(
         [ExplainedTerm(term.text, cards[term.text], near.get(term.text, [])) for term in terms],
         [
             ExplainedHit(
                 hit.path, hit.title, hit.matched, hit.score, hit.coverage,
                 [term.text for term in terms if hit.id in held[term.text]],
-                [_part(store, docs[hit.id], *entry, fields) for entry in accounts.get(docs.get(hit.id), [])],
+                sorted(
+                    [_part(store, docs[hit.id], *entry, fields) for entry in accounts.get(docs.get(hit.id), [])]
+                    + added.get(docs.get(hit.id), []),
+                    key=lambda part: -part.score,
+                ),
             )
             for hit in hits
         ],
@@ -69,7 +80,8 @@ def lines(explained):
             forms = f" ({' '.join(others)})" if others and part.kind != "single" else ""
             where = f" in {', '.join(part.fields)}" if part.fields else ""
             name = f"{part.kind} {part.text}{forms}"
-            text.append(f"   {part.score:8.4f}  {name}: {part.count}{where}; {part.cards} cards have it")
+            told = f"{part.count} trigrams" if part.kind == "partial" else f"{part.count}{where}"
+            text.append(f"   {part.score:8.4f}  {name}: {told}; {part.cards} cards have it")
     return text
 
 

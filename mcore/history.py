@@ -4,12 +4,14 @@ A person can read, compare and copy them with any tool; no walk looks there. The
 when the text was replaced, the revision the one it had. Nothing here changes a card.
 """
 
+import errno
 import os
 import re
 import time
 
 from mcore import vault
-from mcore.card import content_hash, revision_of
+from mcore.card import CARD_SUFFIXES, content_hash, revision_of
+from mcore.errors import SetupError
 from mcore.record import namedtuple
 
 Former = namedtuple("Former", "number replaced_at revision path")
@@ -26,14 +28,20 @@ def folder_of(name):
 
 
 def former(root, name):
-    """The Former texts of a card, newest first; none for a name that leads out of the vault."""
+    """The Former texts of a card, newest first; none for a name that leads out of the vault.
+
+    Raises SetupError when they cannot be looked at: taken for none, a new one would get a number that there is.
+    """
     folder = folder_of(name)
     if not vault.leads_inside(root, folder):
         return []
     try:
         names = os.listdir(vault.file_path(root, folder))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SetupError(f"cannot look into {folder}", why, "check its permissions and the disk") from None
     found = []
     for entry in names:
         parts = _NAME.fullmatch(entry)
@@ -41,6 +49,18 @@ def former(root, name):
             at = time.strptime(parts[2], "%Y%m%dT%H%M%SZ")
             found.append(Former(int(parts[1]), time.strftime("%Y-%m-%dT%H:%M:%SZ", at), parts[3], f"{folder}/{entry}"))
     return sorted(found, reverse=True)
+
+
+def begin(root, name):
+    """The folder of a card's former texts, made if need be, durably. Raises SetupError."""
+    return vault.ensure_folder(root, folder_of(name))
+
+
+def is_kept(root, name):
+    """Whether a card has a folder of former texts (it may be empty: a purge was killed); not outside the vault."""
+    folder = folder_of(name)
+    is_ours = name.endswith(CARD_SUFFIXES) and vault.leads_inside(root, folder)
+    return is_ours and os.path.isdir(vault.file_path(root, folder))
 
 
 def keep(root, name, data, now):
@@ -53,7 +73,7 @@ def keep(root, name, data, now):
     known = former(root, name)
     if known and known[0].revision == revision:
         return known[0]
-    folder = vault.ensure_folder(root, folder_of(name))
+    folder = begin(root, name)
     vault.clear_stale_temps(folder, now)
     number = known[0].number + 1 if known else 1
     while True:
@@ -62,7 +82,8 @@ def keep(root, name, data, now):
         if vault.publish(folder, entry, data):
             break
         number += 1
-    return former(root, name)[0]
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    return Former(number, at, revision, f"{folder_of(name)}/{entry}")
 
 
 def read(root, entry):
@@ -71,7 +92,7 @@ def read(root, entry):
 
 
 def erase(root, name):
-    """Removes all former texts of a card and the folders that are empty then; how many there were."""
+    """Removes all former texts of a card and the folders that are empty then; how many there were. Raises OSError."""
     found = former(root, name)
     for entry in found:
         vault.erase(vault.file_path(root, entry.path))
@@ -83,7 +104,10 @@ def erase(root, name):
             os.rmdir(folder)
         except FileNotFoundError:  # a purge was killed here before
             pass
-        except OSError:
+        except OSError as error:
+            if folder.endswith(CARD_SUFFIXES) and error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise  # its name is the card's
             break
         folder = os.path.dirname(folder)
+    vault.sync_folder(folder)
     return len(found)

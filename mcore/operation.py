@@ -176,6 +176,17 @@ def _whole(text):
         return re.sub(_LONE, "\ufffd", text)
 
 
+def carry_out(operation, app, args):
+    """The result of an operation for checked arguments; what looks like a credential is taken out of its warnings."""
+    result = operation.run(app, args)
+    notes = getattr(result, "warnings", None)
+    if not notes:
+        return result
+    from mcore.secretscan import redact
+
+    return result._replace(warnings=[n._replace(message=redact(n.message), hint=redact(n.hint)) for n in notes])
+
+
 def by_tool(operations):
     """Tool name -> operation, in the order of the list; operations that share a tool are joined into one."""
     groups = {}

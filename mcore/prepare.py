@@ -79,15 +79,7 @@ def prepare(file, max_bytes):
         None,
         file.rel_path,
         file.raw_name,
-        _storable(card.title),
-        _storable(card.kind),
-        _storable(card.source),
-        _json_list([_storable(tag) for tag in card.tags]),
-        _storable(card.priority),
-        _storable(card.ttl),
-        _storable(card.created),
-        _storable(card.updated),
-        len(card.body),
+        *_head_columns(card),
         content_hash(data),
         *stamp,
         int(is_racy(stamp, now)),
@@ -97,6 +89,14 @@ def prepare(file, max_bytes):
         columns(*searched_texts(card)),
     )
     return Prepared(file.rel_path, row, "", stamp)
+
+
+def told(card):
+    """What is stored of a Card as it says it itself, in the order of `store.TOLD`."""
+    plain = card.life is validity.PLAIN
+    life = NO_LIFE if plain else _life_columns(card, vault.Stamp(0, 0, 0, 0))
+    _, _, _, _, review_by, pinned, confidence, links, notes, _ = life
+    return (*_head_columns(card), review_by, pinned, confidence, links, notes)
 
 
 def _json_list(texts):
@@ -112,6 +112,21 @@ def searched_texts(card):
     if card.life.forgotten:
         return "", "", ""
     return _storable(card.title), _storable(card.labels), card.body.replace("\0", " ")  # decoded: no lone surrogate
+
+
+def _head_columns(card):
+    """The columns `title` to `length` of a card."""
+    return (
+        _storable(card.title),
+        _storable(card.kind),
+        _storable(card.source),
+        _json_list([_storable(tag) for tag in card.tags]),
+        _storable(card.priority),
+        _storable(card.ttl),
+        _storable(card.created),
+        _storable(card.updated),
+        len(card.body),
+    )
 
 
 def _life_columns(card, stamp):

@@ -4,8 +4,8 @@ A query becomes parts, each with a weight; a card's score is the sum of its part
 better than fusing ranks (RRF) in every trial.
 
 | part | weight | what it asks |
-| word | 1 | a Latin word: .25 for the word as it stands, .75 for all words of the vault with its stem |
-| identifier | 1, .3 | its words and sub-words, each as a word; .3 for the joined form and single letters |
+| word | 1, 1.5 | a Latin word: .2 for it as it stands, .8 for all words of the vault with its stem; 1.5 with digits |
+| identifier | 1, .2, .3 | its words and sub-words, each as a word; .2 for the joined form, .3 for single letters |
 | numbered | .7 | the letters and the number of a word that ends with one (`egr2`: `egr`, `2`) |
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
 | soft | .1, .5 | English stop words that stand alone; pairs inside Chinese question phrases |
@@ -26,12 +26,13 @@ locomo_turn +.020, scifact +.032, cosqa +.029; .7 of them beside the exact word 
 locomo_session +.010, cosqa +.008, scifact -.009; phrases locomo_session +.021, ident +.070, cosqa
 +.014, scifact -.004; singles memdaily +.009, memorybank +.021, drcd +.010; words cut at numbers (`list2dict`)
 ident +.016 of 925 queries; joined forms at .3 scifact +.005, ident +.004; numbered words scifact +.010;
-Lucene's rarity locomo_turn +.007, locomo_session +.006, cosqa +.003, scifact -.003; forms of a word counted once
-locomo_session +.004; singles by the length of the query memdaily +.006. Tried and left out: longer words
-that begin with the stem (session +.002, scifact +.002, a walk of all their lists), weight by word length, words
-nearby (NEAR), Lucene's rarity for pairs (memdaily -.001, bench/truth.json B first 95.8 to 94.4 %), neighbours by
-trigrams (cosqa -.040), lengths without labels and names (locomo_turn -.007), counts for rare terms
-only (0 to +.002).
+Lucene's rarity locomo_turn +.007, locomo_session +.006, cosqa +.003, scifact -.003; forms of a word counted
+once locomo_session +.004; singles by the length of the query memdaily +.006; names (`mda5`, `klf4`) at 1.5
+scifact +.006; words with hyphens as any neighbours scifact +.002; b .65 instead of .6 cosqa +.003.
+Tried and left out: longer words that begin with the stem (session +.002, scifact +.002, a walk of all their
+lists), weight by word length, words nearby (NEAR), a bonus for each word held at all (BM25+, 0), Lucene's rarity
+for pairs (memdaily -.001, bench/truth.json B first 95.8 to 94.4 %), neighbours by trigrams (cosqa -.040), lengths
+without labels and names (locomo_turn -.007), counts for rare terms only (0 to +.002).
 """
 
 import re
@@ -49,13 +50,14 @@ from mcore.variants import spellings
 
 # k1 and b: chat turns and sessions in English are best with little regard to length, Chinese diary lines with more
 # (memdaily_zh .733 with b .75, .722 with .5; locomo_turn .490 and .504).
-WORD_K1, WORD_B = 1.4, 0.6
+WORD_K1, WORD_B = 1.4, 0.65
 PAIR_K1, PAIR_B = 1.2, 0.75
-STEM_SHARE = 0.75
+STEM_SHARE = 0.8
 SINGLE_WEIGHT, LONG_RUN = 0.5, 20  # in queries of more unspaced characters single ones weigh less
 PHRASE_WEIGHT, NAME_PHRASE_WEIGHT = 0.2, 0.5  # the second inside one identifier
 SOFT_WORD, SOFT_PAIR = 0.1, 0.5
-JOINED_WEIGHT, LETTER_WEIGHT, NUMBERED_WEIGHT = 0.3, 0.3, 0.7
+JOINED_WEIGHT, LETTER_WEIGHT, NUMBERED_WEIGHT = 0.2, 0.3, 0.7
+NAME_WEIGHT = 1.5  # of a word of letters and digits
 
 MIN_STEM = 3  # letters; shorter stems begin too many words
 STEM_FORMS = 4  # forms of one word inside a phrase
@@ -145,7 +147,7 @@ def parts(query):
         found.setdefault(part[:2], part)
     for (left, weight, piece), (right, next_weight, next_piece) in pairwise(words):
         if not weight == next_weight == SOFT_WORD:
-            weight = NAME_PHRASE_WEIGHT if piece is next_piece else PHRASE_WEIGHT
+            weight = NAME_PHRASE_WEIGHT if piece is next_piece and not _is_compound(piece) else PHRASE_WEIGHT
             found.setdefault(("phrase", left, right), Part("phrase", f"{left} {right}", weight))
     for numbered in filter(None, [NUMBERED.fullmatch(word) for word, *_ in words]):
         for kind, text in zip(("word", "plain"), numbered.groups(), strict=True):
@@ -171,14 +173,24 @@ def _words(piece):
     """word -> weight for the words, sub-words and joined forms of a piece without white space."""
     tokens = split_word(piece if piece.isascii() else unaccented(piece))
     forms = identifier_parts(piece)
-    if len(tokens) == 1 and not forms:
-        return {tokens[0]: SOFT_WORD if tokens[0] in STOP_WORDS else 1.0}
-    words = dict.fromkeys(tokens, 1.0)
+    if len(tokens) == 1 and not forms and tokens[0] in STOP_WORDS:
+        return {tokens[0]: SOFT_WORD}
+    words = {word: NAME_WEIGHT if _is_mixed(word) else 1.0 for word in tokens}
     for form in forms:
         pieces = form.split()
         for word in pieces:
             words.setdefault(word, 1.0 if len(pieces) > 1 else JOINED_WEIGHT)
     return {word: min(weight, LETTER_WEIGHT) if len(word) == 1 else weight for word, weight in words.items()}
+
+
+def _is_compound(piece):
+    """Whether a piece is of words with hyphens between (`double-strand`), as any sentence has them."""
+    return "-" in piece and piece.replace("-", "").strip(".,;:!?()").isalpha()
+
+
+def _is_mixed(word):
+    """Whether a word holds letters and digits."""
+    return not word.isalpha() and not word.isdecimal()
 
 
 def unaccented(word):
@@ -201,6 +213,7 @@ class Ranking:
         self.total, self.mean, self.codes = store.measures()
         self.is_complete = True  # every card with anything that was asked for got a score
         self.forms = {}  # word -> its forms in this vault
+        self.asked = []  # the parts of the query
         self.features = []
         self._loose = {}  # token without a list -> {doc: count}
         self._lists = {}  # token with a list -> (unpacked list, {doc: count} of the rows since)
@@ -210,7 +223,7 @@ class Ranking:
 
         Raises DamagedList where the index contradicts itself.
         """
-        asked = parts(query)
+        asked = self.asked = parts(query)
         tokens = self._tokens_of(asked)
         sizes = self.store.list_sizes({token for _, some in tokens for token in some})
         rest = dict.fromkeys(token for _, some in tokens for token in some if token not in sizes)
@@ -229,6 +242,16 @@ class Ranking:
             if feature.text == text:
                 return {doc for doc, _ in self._among(feature, docs)}
         return None
+
+    def rarities(self):
+        """word -> weight times rarity, for the words of the query that are no stop words; without regard to other
+        forms."""
+        sizes = {}
+        for feature in self.features:
+            text = feature.part.text
+            sizes[text] = min(feature.size, sizes.get(text, feature.size))
+        words = [part for part in self.asked if part.kind == "word"]
+        return {part.text: part.weight * self._rarity(sizes.get(part.text, 0)) for part in words}
 
     # ---- what is looked for ----------------------------------------------------------------------
 

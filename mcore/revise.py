@@ -401,16 +401,17 @@ def purge(app, card, yes=False):
     if not yes:
         return result
     try:
-        history.erase(root, name)
         if path:
+            history.begin(root, name)  # known by it, a purge that was killed can be carried on
             with vault.folder_lock(os.path.dirname(path), app.settings.home.path):
                 vault.erase(path)
+        with app.store.writing():
+            app.store.forget_reads(rel_path)
+        # Words of removed cards stay in the full text until it is built anew.
+        app.indexer.rebuild(app.rebuild_path(), wipe=True)
+        history.erase(root, name)
     except OSError as error:
         raise SetupError(f"cannot erase {rel_path}", error.strerror or str(error), "fix it, then purge again") from None
-    with app.store.writing():
-        app.store.forget_reads(rel_path)
-    # Words of removed cards stay in the full text until it is built anew.
-    app.indexer.rebuild(app.rebuild_path(), wipe=True)
     return result._replace(status="purged")
 
 
@@ -420,7 +421,7 @@ def _to_purge(app, card):
     try:
         detail = find(app.store, *address(card))
     except NotFound:
-        if not isinstance(card, str) or not history.former(root, card):
+        if not isinstance(card, str) or not history.is_kept(root, card):
             raise
         return card, None, card
     name = os.fsdecode(detail.raw_name) if detail.raw_name else detail.rel_path

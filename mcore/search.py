@@ -14,13 +14,14 @@ all tiers stand in one list by score, each with its own tier (`fill`). Which que
 measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 """
 
+import heapq
 import re
 import time
 from abc import ABC, abstractmethod
 from itertools import chain, islice
 
+from mcore import rerank, validity
 from mcore import scope as scopes
-from mcore import validity
 from mcore.card import revision_of
 from mcore.errors import UsageError, warning
 from mcore.frontmatter import timestamp
@@ -145,12 +146,14 @@ class FtsSearcher(Searcher):
                 from mcore.explain import explain
 
                 look = queries[0].look
-                explained = explain(self.store, look.ranking, terms, query, hits, look.docs)
+                explained = explain(self.store, look.ranking, terms, query, hits, look.docs, look.gains)
         if not searched:
             warnings += self.indexer.vault_warnings()
         gone = set().union(*(q.look.gone for q in queries))
-        if gone and not sync:
-            freshness = freshness._replace(stale=freshness.stale + len(gone))
+        if gone:  # deleted, or out of reach, since they were looked at
+            if not freshness.stale:
+                warnings.append(_stale_warning(len(gone)))
+            freshness = freshness._replace(stale=max(freshness.stale, len(gone)))
         at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
         return Result(query, hits, matched, searched, hidden, outdated, nearest, at, list(limits.scopes or ()),
                       retrieval, freshness, explained, warnings)  # fmt: skip
@@ -387,6 +390,7 @@ class _Look:
         self.ranking = Ranking(store)
         self.best = None  # doc -> score of the best cards for any term, once they were looked for
         self.seen = {}  # the same, with those that may not answer
+        self.gains = []  # what a closer look added
         self.docs = {}  # id -> doc of the cards that were ranked
         self.rows = {}  # id -> row of the cards whose files are there
         self.names = {}  # id -> the file's name as the system has it
@@ -467,9 +471,27 @@ class _Look:
         self.filled = True
         if not self.terms:
             return []
-        scores = self._scores(None)
+        scores = self._reranked(self._scores(None))
         found = self._present(chain(self._rows(scores), self._loose(min(scores.values(), default=float("inf")))))
         return self._labelled(found) if found else []
+
+    def _reranked(self, scores):
+        """doc -> score after a closer look at the best cards."""
+        rarities = self.ranking.rarities()
+        pairs = {part.text for part in self.ranking.asked if part.kind == "pair"}
+        if not scores or not rarities and not pairs:
+            return scores
+        best = heapq.nlargest(rerank.DEPTH, scores, key=scores.get)
+        rows = self.store.found(best)
+        names = self.store.real_names([row.id for row in rows.values()])
+        texts = {
+            doc: rerank.shown(rows[doc].title, self.indexer.body(names[rows[doc].id])) for doc in best if doc in rows
+        }
+        self.gains = rerank.partial_words(rarities, texts) + (rerank.feedback(scores, texts, pairs) if pairs else [])
+        scores = dict(scores)
+        for gain in self.gains:
+            scores[gain.doc] += gain.score
+        return scores
 
     def _loose(self, lowest):
         """Rows that only FTS5 finds, with open ends; none stands above the `lowest` of the others."""
@@ -674,6 +696,10 @@ def _merged(queries):
     return merged, query_of
 
 
+def _stale_warning(files):
+    return warning("stale", f"{files} changed files are not in this answer yet", "run: memory index")
+
+
 def _query_warnings(query, terms, left_off, freshness):
     warnings = []
     if len(query) > MAX_QUERY_CHARS:
@@ -693,9 +719,7 @@ def _query_warnings(query, terms, left_off, freshness):
             )
         )
     if freshness.stale:
-        warnings.append(
-            warning("stale", f"{freshness.stale} changed files are not in this answer yet", "run: memory index")
-        )
+        warnings.append(_stale_warning(freshness.stale))
     if freshness.unchecked:
         warnings.append(
             warning(

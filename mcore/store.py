@@ -42,6 +42,9 @@ Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to 
 of the card's life (see schema).
 """
 
+# Columns that are recorded once (a scope, a mark, a time and a path are keys of SQLite's own indexes as well).
+TOLD = "title kind source tags priority ttl created updated length review_by pinned confidence links notes".split()
+
 Found = namedtuple("Found", "id rel_path title kind source score")
 Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
 Limits = namedtuple("Limits", "at scopes ranges", defaults=(None, None, ()))
@@ -601,8 +604,14 @@ class Store:
         """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
         where, values = _filters(None, None, limits)
         with guarded(self.path):
-            sql = f"SELECT doc, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
-            return {doc: Found(*rest) for doc, *rest in self._in_batches(sql, docs, values)}
+            # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
+            own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
+            sql = f"SELECT doc, {own}, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            rows = list(self._in_batches(sql, docs, values))
+            asked = set(docs)
+            if any(doc not in asked or doc != same for doc, same, *_ in rows):
+                raise DamagedList("a card has another row in the full text than it is found by")
+            return {doc: Found(*rest) for doc, _, *rest in rows}
 
     def matching_ids(self, expr, ids):
         """Which of `ids` an FTS5 expression finds.
@@ -617,10 +626,18 @@ class Store:
         return {docs[doc] for (doc,) in rows}
 
     def real_names(self, ids):
-        """id -> the file's name below the vault as the system has it."""
+        """id -> the file's name below the vault as the system has it.
+
+        Raises StoreDamaged for a path that is not found by itself: a flipped bit in it would make a card look like
+        one whose file is gone, or like another.
+        """
+        by_path = "(SELECT id FROM cards AS same WHERE same.rel_path = cards.rel_path)"
         with guarded(self.path):
-            rows = list(self._in_batches("SELECT id, rel_path, raw_name FROM cards WHERE id IN ({})", ids))
-            return {id: _real_name(rel_path, raw) for id, rel_path, raw in rows}
+            sql = f"SELECT id, rel_path, raw_name, {by_path} FROM cards WHERE id IN ({{}})"
+            rows = list(self._in_batches(sql, ids))
+            if any(id != same for id, _, _, same in rows):
+                raise DamagedList("the path of a card is not the one that it is found by")
+            return {id: _real_name(rel_path, raw) for id, rel_path, raw, _ in rows}
 
     def by_id(self, id):
         return _detail(self.query(_DETAIL + "WHERE id = ?", (id,)))
@@ -674,8 +691,8 @@ class Store:
     # ---- checking and keeping --------------------------------------------------------------------
 
     def faults(self):
-        """What is wrong inside the file, one text a fault; every page and every posting list is read."""
-        found = [text for (text,) in self.query("PRAGMA quick_check(20)") if text != "ok"]
+        """What is wrong inside the file, one text a fault; every page, key and posting list is read."""
+        found = [text for (text,) in self.query("PRAGMA integrity_check(20)") if text != "ok"]
         if found:
             return found
         missing = self.query("SELECT count(*) FROM cards WHERE doc NOT IN (SELECT id FROM cards_fts_docsize)")[0][0]
@@ -690,6 +707,16 @@ class Store:
         self._open_vocabulary()
         with guarded(self.path):
             return _posting_sums(self.connection)
+
+    def word_faults(self):
+        """What the lists beside the full text say otherwise than it, one text a sort. As slow as making them."""
+        with guarded(self.path):
+            return termlists.differences(self.connection)
+
+    def told(self):
+        """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
+        rows = self.query(f"SELECT rel_path, {', '.join(TOLD)} FROM cards")
+        return {path: tuple(rest) for path, *rest in rows}
 
     def docs(self):
         """rel_path -> its row in cards_fts."""
@@ -1230,6 +1257,7 @@ _DAMAGE = (
     "has no column",
     "could not decode",
     "tokenizer",
+    "unrecognized option",
     "file format",
     "vtable constructor",
     "encrypted",

@@ -108,16 +108,16 @@ def split_bigrams(text):
 
     A run gives its overlapping pairs and its last character alone: `阿里云` -> `阿里 里云 云`.
     """
-    return _with_pairs(_split_runs(text))
+    return _with_pairs(split_runs(text))
 
 
-def _split_runs(text):
+def split_runs(text):
     """Other text and runs of unspaced scripts in turn."""
     return [text] if text.isascii() else re.split(_RUN, text)
 
 
 def _with_pairs(pieces):
-    """The text of `_split_runs` pieces with every run in pairs."""
+    """The text of `split_runs` pieces with every run in pairs."""
     others = " ".join(pieces[::2])
     if len(pieces) > 1:
         pieces[1::2] = _pairs(pieces[1::2])

@@ -475,20 +475,25 @@ def ensure_folder(root, folder):
 
     Raises SetupError when the folder cannot be made or leads out of the vault through a link.
     """
+    path = os.path.join(root, folder)
     try:
         make_folder(root)
-        path = os.path.join(root, folder)
+        _refuse_link(root, folder)  # before anything is made beyond it
         make_folder(path)
     except OSError as error:
         raise SetupError(
-            f"cannot make the folder {os.path.join(root, folder)}",
+            f"cannot make the folder {path}",
             error.strerror or str(error),
             "check that the vault is a folder you may write to (memory paths)",
         ) from None
-    real_root = os.path.realpath(root)
-    if os.path.realpath(path) != os.path.join(real_root, folder):
-        raise SetupError(f"{path} is a link", "a card is only written inside the vault", "replace the link by a folder")
+    _refuse_link(root, folder)
     return path
+
+
+def _refuse_link(root, folder):
+    path = os.path.join(root, folder)
+    if os.path.realpath(path) != os.path.normpath(os.path.join(os.path.realpath(root), folder)):
+        raise SetupError(f"{path} is a link", "a card is only written inside the vault", "replace the link by a folder")
 
 
 def make_folder(path):

@@ -116,6 +116,14 @@ def _listed(folder):
     return os.listdir(folder) if folder.exists() else []
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_credential_that_is_refused_as_an_argument_is_not_repeated(memory, form):
+    token = "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+    for argv in (["show", f"{token}.md"], ["search", "x", "--as-of", token], ["update", token, "--tags", "a"]):
+        ran = memory(*argv, *form)
+        assert ran.code in (1, 2) and "redacted-github-token" in ran.out + ran.err and token not in ran.out + ran.err
+
+
 def test_a_fault_of_ours_is_two_and_says_how_to_report_it(vault, memory, monkeypatch):
     monkeypatch.setattr("mcore.importer.Indexer.index", lambda *_: {}["missing"])
     ran = memory("index")

@@ -117,6 +117,56 @@ def test_a_row_of_cards_that_makes_no_sense_is_damage(app, write_note, path):
         app.searcher.search("zebrafish", sync=False)
 
 
+def flip(app, old, new):
+    """Puts other bytes into the index's file, in all places that hold `old`."""
+    app.close()
+    with open(app.db_path, "r+b") as handle:
+        data = handle.read()
+        assert old in data
+        handle.seek(0)
+        handle.write(data.replace(old, new))
+
+
+@pytest.mark.parametrize("path", [b"b,md", b"c.md"], ids=["of no file", "of another card"])
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_path_that_a_flipped_bit_changed_is_no_deleted_file(app, write_note, path, sync):
+    write_note("b.md", "# zebra\nzebrafish")
+    write_note("c.md", "# other\nzebrafish")
+    app.searcher.search("zebrafish")
+    flip(app, b"b.mdzebra", path + b"zebra")
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebra", sync=sync)
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish", sync=sync)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE cards_fts_docsize SET sz = NULL",
+        "UPDATE cards_fts_data SET block = NULL WHERE id = 1",
+        "UPDATE lengths SET codes = NULL",
+        "UPDATE lengths SET codes = 7",
+    ],
+)
+def test_a_record_of_the_full_text_without_content_is_damage(app, write_note, statement):
+    write_note("a.md", "zebrafish")
+    app.searcher.search("zebrafish")
+    sql(app, "CREATE TABLE free AS SELECT * FROM lengths", "DROP TABLE lengths",
+        "CREATE TABLE lengths (last INTEGER PRIMARY KEY, codes BLOB)", "INSERT INTO lengths VALUES (0, x'00')",
+        statement)  # fmt: skip
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish")
+
+
+def test_a_flipped_bit_in_the_definition_of_the_full_text_is_damage(app, write_note):
+    write_note("a.md", "zebrafish")
+    app.searcher.search("zebrafish")
+    flip(app, b'tokenize="unicode61', b'tokmnize="unicode61')
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish")
+
+
 @pytest.mark.parametrize("query", ["okapi", "云服务商", "brafish", "...", "fish", "里巴"])
 def test_a_true_empty_answer_is_one(app, write_note, query):
     write_note("a.md", "zebrafish 阿里云")

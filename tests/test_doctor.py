@@ -223,6 +223,59 @@ def test_a_word_of_the_index_that_no_file_has_is_found(app, memory):
     assert examine(app, fix=True).status == "healthy" and memory("search", "zebra").code == 0
 
 
+@pytest.fixture
+def many(make_app, write_note):
+    """An index large enough for lists of frequent terms, with cards that were added after they were made."""
+    for number in range(150):
+        write_note(f"{number}.md", f"---\ntitle: running {number}\nkind: tool\n---\nzebra stripes 斑马 {number}")
+    app = make_app()
+    app.indexer.rebuild(app.rebuild_path())
+    write_note("late.md", "late zebra 斑马")
+    app.indexer.index(app.store)
+    assert app.store.query("SELECT 1 FROM lists WHERE term = 'zebra'") and app.store.query("SELECT 1 FROM recent")
+    assert app.store.query("SELECT 1 FROM stems")
+    app.close()
+    return app
+
+
+DIFFERENCES = {
+    "a list of other cards": "UPDATE lists SET docs = (SELECT docs FROM lists LIMIT 1) WHERE term = '斑马'",
+    "a list is no list": "UPDATE lists SET docs = x'00' WHERE term = 'zebra'",
+    "a list counts otherwise": "UPDATE lists SET size = size - 1 WHERE term = 'zebra'",
+    "a list is another term's": "UPDATE lists SET term = 'zebrb' WHERE term = 'zebra'",
+    "a character's list": "UPDATE lists SET docs = (SELECT docs FROM lists WHERE term = 'running') WHERE term = '斑*'",
+    "an added card is missing": "DELETE FROM recent WHERE term = 'zebra'",
+    "a length": "UPDATE lengths SET codes = zeroblob(length(codes))",
+    "a word": "DELETE FROM vocabulary WHERE first IN (SELECT first FROM vocabulary LIMIT 1)",
+    "a word's block": "UPDATE vocabulary SET first = 'zz' WHERE block IS NOT NULL",
+    "a stem": "UPDATE stems SET stem = 'rub' WHERE word = 'running'",
+    "a kind": "UPDATE cards SET kind = 'took' WHERE rel_path = '7.md'",
+}
+
+
+@pytest.mark.parametrize("difference", DIFFERENCES)
+def test_a_record_beside_the_full_text_that_differs_is_found_and_made_anew(many, difference):
+    """SQLite sees nothing wrong with it; a search would miss a card, or rank it otherwise."""
+    assert seen(examine(many)) == []
+    with closing(sqlite3.connect(many.db_path)) as other:
+        assert other.execute(DIFFERENCES[difference]).rowcount
+        other.commit()
+    (found,) = examine(many, deep=True).findings
+    assert (found.slug, found.severity) in (("index-differs", "warning"), ("index-damaged", "error"))
+    assert "memory index" in found.cure and "--rebuild" in found.cure
+    report = examine(many, fix=True, deep=True)
+    assert report.status == "healthy" and report.fixed == ["rebuilt the index: 151 cards"]
+
+
+def test_a_path_that_is_not_the_one_it_is_found_by_is_damage(app):
+    with open(app.db_path, "r+b") as handle:
+        data = handle.read()
+        at = data.index(b"03-Knowledge/a.mdA")
+        handle.seek(at + 13)
+        handle.write(b"b")
+    assert seen(examine(app)) == [("index-damaged", "error", app.db_path, None)]
+
+
 def test_the_words_of_many_cards_and_of_changed_ones_agree(app, write_note):
     for number in range(600):
         write_note(

@@ -12,12 +12,12 @@ sys.path.insert(0, FOLDER)
 
 SMALL = {
     "damage": "--seeds 6 --notes 12",
-    "failing_calls": "--commands capture,repair --errors EIO,killed --every 97",
+    "failing_calls": "--commands capture,repair,purge,forget --errors EIO,killed --every 97",
     "fuzz": "--cards 150 --queries 100 --lines 60 --configs 100 --slow 30",
     "hostile_vaults": "--seeds 9 --cards 60",
-    "lifecycle_kills": "--kills 4",
+    "lifecycle_kills": "--kills 3 --changes 0",
     "kills": "--captures 4 --served 4 --rebuilds 2 --repairs 3",
-    "power_loss": "--captures 5",
+    "power_loss": "--captures 2 --changes 1",
     "random_edits": "--sequences 1 --edits 12",
     "rebuild_searches": "--searches 60 --cards 60",
     "safety_lines": "--only terminal",
@@ -35,7 +35,7 @@ def test_nothing_is_lost(program, monkeypatch, tmp_path):
 
 def test_every_program_has_a_small_form():
     programs = {name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py")}
-    assert programs - {"harness", "calls"} == set(SMALL)
+    assert programs - {"harness", "calls", "changes"} == set(SMALL)
 
 
 def test_every_safety_line_stands_once_in_its_file():

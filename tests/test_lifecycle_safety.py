@@ -4,6 +4,7 @@ Real processes. A kill comes in turn at every system call of a change that opens
 file; after each one the vault must hold the old card or the new one, whole, and the former text.
 """
 
+import errno
 import json
 import os
 import subprocess
@@ -187,6 +188,23 @@ def test_a_call_that_fails_leaves_the_old_card_or_the_new_one_and_is_told(tmp_pa
     assert not [path for path, _ in cards_below(tmp_path / "vault") if ".tmp-" in path]
 
 
+def test_a_history_that_cannot_be_looked_into_is_not_taken_for_none(tmp_path, memory, made, monkeypatch):
+    assert memory("update", CARD, "--body", NEW).code == 0
+    before, kept, listdir = (tmp_path / "vault" / CARD).read_bytes(), history_of(tmp_path), os.listdir
+
+    def failing(path="."):
+        if ".history" in os.fspath(path):
+            raise OSError(errno.EIO, "Input/output error")
+        return listdir(path)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "listdir", failing)
+        for argv in (["update", CARD, "--body", OLD], ["forget", CARD], ["purge", CARD, "--yes"], ["history", CARD]):
+            ran = memory(*argv)
+            assert ran.code == 2 and "Input/output error" in ran.err and "a fault" not in ran.err, argv
+    assert (tmp_path / "vault" / CARD).read_bytes() == before and history_of(tmp_path) == kept
+
+
 @pytest.mark.skipif(os.name != "posix", reason="dies between two calls of POSIX")
 def test_a_killed_purge_can_be_carried_on(tmp_path, memory, made):
     assert memory("update", CARD, "--body", NEW).code == 0
@@ -196,5 +214,31 @@ def test_a_killed_purge_can_be_carried_on(tmp_path, memory, made):
         if subprocess.run(command, env=os.environ).returncode != 9:
             break
     memory("purge", CARD, "--yes")
-    assert not (tmp_path / "vault" / CARD).exists() and not (tmp_path / "vault/.history").exists()
+    assert [str(path) for path in (tmp_path / "vault").rglob("*") if "db-host" in path.name] == []
     assert json.loads(memory("search", "database", "--as-of", "any", "--json").out)["hits"] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="dies between two calls of POSIX")
+def test_a_purge_that_was_killed_once_the_card_was_gone_is_carried_on_to_the_last_word(tmp_path, memory, made):
+    argv = ["purge", CARD, "--yes"]
+    for calls in range(200):
+        command = [sys.executable, "-S", "-c", KILLED, ROOT, str(tmp_path / "vault"), str(calls), *argv]
+        assert subprocess.run(command, env=os.environ).returncode == 9
+        if not (tmp_path / "vault" / CARD).exists():
+            break
+    assert memory("search", "alpha").code == 1  # takes the card out, and leaves its words in the file
+    assert memory(*argv).code == 0
+    assert b"alpha" not in (tmp_path / "home/memory.db").read_bytes()
+    assert not (tmp_path / "vault/.history").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_a_history_that_is_a_link_out_of_the_vault_is_not_followed(tmp_path, memory, made):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "vault/.history").symlink_to(tmp_path / "outside", target_is_directory=True)
+    before = (tmp_path / "vault" / CARD).read_bytes()
+    for argv in (["update", CARD, "--body", NEW], ["forget", CARD], ["purge", CARD, "--yes"]):
+        ran = memory(*argv)
+        assert ran.code == 2 and "is a link" in ran.err, argv
+    assert (tmp_path / "vault" / CARD).read_bytes() == before
+    assert os.listdir(tmp_path / "outside") == []

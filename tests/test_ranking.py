@@ -6,6 +6,8 @@ from mcore.ranking import (
     JOINED_WEIGHT,
     LETTER_WEIGHT,
     LONG_RUN,
+    NAME_PHRASE_WEIGHT,
+    NAME_WEIGHT,
     NUMBERED_WEIGHT,
     PHRASE_WEIGHT,
     SINGLE_WEIGHT,
@@ -107,7 +109,11 @@ def test_single_characters_weigh_less_in_a_long_query():
 
 def test_a_word_that_ends_with_a_number_is_asked_in_parts_too():
     found = weights("egr2")
-    assert (found["word", "egr2"], found["word", "egr"], found["plain", "2"]) == (1.0, NUMBERED_WEIGHT, NUMBERED_WEIGHT)
+    assert (found["word", "egr2"], found["word", "egr"], found["plain", "2"]) == (
+        NAME_WEIGHT,
+        NUMBERED_WEIGHT,
+        NUMBERED_WEIGHT,
+    )
 
 
 def test_joined_forms_and_single_letters_of_an_identifier_weigh_less():
@@ -262,3 +268,15 @@ def test_a_question_fills_up_from_lower_tiers_and_each_hit_says_its_own(make_app
     assert {hit.path: hit.matched for hit in filled} == {"all.md": "all", "some.md": "any"}
     alone = app.searcher.search("how do I restart nginx", match="cascade").hits
     assert [hit.path for hit in alone] == ["all.md"]
+
+
+def test_words_with_hyphens_between_are_neighbours_as_in_any_sentence():
+    assert weights("a double-strand break")["phrase", "double strand"] == PHRASE_WEIGHT
+    assert weights("double-strand")["phrase", "double strand"] == PHRASE_WEIGHT
+    assert weights("double_strand")["phrase", "double strand"] == NAME_PHRASE_WEIGHT
+    assert weights("il-6")["phrase", "il 6"] == NAME_PHRASE_WEIGHT
+
+
+def test_a_word_of_letters_and_digits_weighs_more_than_a_plain_one():
+    found = weights("mda5 2026 receptor")
+    assert found["word", "mda5"] == NAME_WEIGHT and found["word", "2026"] == found["word", "receptor"] == 1.0

@@ -1,5 +1,6 @@
 """mcore.search: four tiers, true hits, and empty answers that can be trusted."""
 
+import errno
 import json
 import os
 import sqlite3
@@ -428,3 +429,20 @@ def test_a_lower_tier_is_ranked_anew_when_all_of_a_higher_one_is_hidden(app, wri
     write_note("b.md", "timeouts alone")
     result = search(app, "nginx timeout", match="cascade")
     assert "a.md" in paths_of(result) and "old.md" not in paths_of(result) and result.matched == "any"
+
+
+def test_a_card_out_of_reach_since_it_was_looked_at_is_told(app, write_note, monkeypatch):
+    """A folder may lose its rights, and a file its name, between the look and the answer."""
+    write_note("a.md", "zebrafish")
+    app.searcher.search("okapi")
+    lstat = os.lstat
+
+    def failing(path, **more):
+        if os.fspath(path).endswith("a.md"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return lstat(path, **more)
+
+    monkeypatch.setattr(os, "lstat", failing)
+    result = app.searcher.search("zebrafish")
+    assert (result.hits, result.freshness.stale) == ([], 1)
+    assert slugs(result) == ["stale"]

@@ -12,7 +12,7 @@ import string
 
 import pytest
 
-from mcore.secretscan import KINDS, RULES, Finding, redact, rule_spans, scan
+from mcore.secretscan import KINDS, RULES, Finding, Rule, redact, rule_spans, scan
 
 try:
     from re import _parser as parser
@@ -263,6 +263,9 @@ LINES = [
     ("password-assignment", "admin 的密码：", "admin123", ""),
     ("password-assignment", "password = ", "hunter2", ""),
     ("password-assignment", "client_secret: ", "550e8400-e29b-41d4-a716-446655440000", ""),
+    ("password-assignment", "url: https://db.example.com\npassword: ", "hunter2xAb9", ""),
+    ("password-assignment", "见 https://db.example.com\ntoken: ", fake(16), ""),
+    ("password-assignment", "it is Auth::Login\npassword=", "hunter2xAb9", ""),
 ]
 
 
@@ -440,6 +443,17 @@ def test_every_pattern_is_bounded_and_asks_for_ascii_ends():
 
 
 LONG = 200_000
+
+
+def test_a_text_of_keywords_inside_each_others_values_is_judged_a_few_times_over_only():
+    def judged(text):
+        read = []
+        slow = Rule("slow", ("pwd",), "pwd:[a-z:]{1,200}", lambda match: read.append(len(match[0])))
+        assert list(rule_spans(slow, text, text)) == []
+        return sum(read)
+
+    assert judged("pwd:" * 500) > 30 * 2000  # each of them is tried in a text of common length
+    assert judged("pwd:" * 100_000) < 6 * 400_000
 
 
 def repeated(unit, size=LONG):

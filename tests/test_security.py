@@ -183,3 +183,17 @@ def test_what_is_made_is_for_its_owner_alone(tmp_path, umask):
             for name in [*folders, *names]:
                 mode = stat.S_IMODE(os.stat(os.path.join(base, name)).st_mode)
                 assert mode == (0o700 if name in folders else 0o600), (name, oct(mode))
+
+
+def test_a_warning_that_quotes_a_field_or_a_path_repeats_no_credential(memory, write_note, tmp_path):
+    write_note("a.md", f"---\ntitle: a\nttl: {TOKEN}\n---\nzebra")
+    for argv in (["index", "--rebuild"], ["index", "--rebuild", "--json"]):
+        ran = memory(*argv)
+        assert ran.code == 0 and "is no length of time" in ran.out and TOKEN not in ran.out + ran.err
+    ran = memory("--vault", str(tmp_path / TOKEN), "search", "zebra")
+    assert ran.code == 1 and "does not exist" in ran.out and TOKEN not in ran.out + ran.err
+    reindex = call(1, "memory_reindex", rebuild=True)
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+             "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}}  # fmt: skip
+    _, wrote = serve([hello, reindex], tmp_path)
+    assert "is no length of time" in wrote and TOKEN not in wrote

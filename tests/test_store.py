@@ -113,6 +113,24 @@ def test_a_damaged_index_is_an_error_that_names_it_and_the_cure(path, damage):
     assert path in caught.value.message and "rebuild" in caught.value.hint + caught.value.message
 
 
+@pytest.mark.parametrize("key", [b"\x2f\x0f", b"\x0f\x11"], ids=["another doc", "another row"])
+def test_a_row_that_was_not_asked_for_is_damage(path, key):
+    filled(path, *(row(f"{n}.md", "word") for n in range(60))).close()
+    with open(path, "rb") as handle:
+        data = handle.read()
+    head = b"\x03\x01\x01"
+    assert data.count(head + b"\x0f\x0f") == 1  # doc 15 of id 15, in the unique index of docs
+    overwrite(path, data.replace(head + b"\x0f\x0f", head + key))
+    refused = 0
+    with closing(open_store(path)) as store:
+        for doc in range(1, 61):
+            try:
+                assert [found.id for found in store.found([doc]).values()] in ([doc], [])
+            except StoreDamaged:
+                refused += 1
+    assert refused
+
+
 def test_a_newer_index_is_left_alone(path):
     filled(path).close()
     sql(path, f"PRAGMA user_version = {schema.VERSION + 1}")

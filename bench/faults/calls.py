@@ -16,7 +16,9 @@ import sys
 import tempfile
 from collections import namedtuple
 
-SYSTEM = "open close read write fsync fstat stat lstat mkdir listdir scandir link rename replace unlink flock".split()
+SYSTEM = (
+    "open close read write fsync fstat stat lstat mkdir rmdir listdir scandir link rename replace unlink chmod flock"
+).split()
 SQL = "sql"
 
 Run = namedtuple("Run", "code out err calls noted")
@@ -44,7 +46,8 @@ class Calls:
         for name in SYSTEM:
             module = fcntl if name == "flock" else os
             setattr(module, name, self._wrapped(name, getattr(module, name)))
-        builtins.open = self._open(builtins.open)
+        os.sync = self._wrapped("sync", os.sync)
+        builtins.open = os.fdopen = self._open(builtins.open)
         sqlite3.connect = self._connect(sqlite3.connect)
 
     def _wrapped(self, name, call):
@@ -75,11 +78,13 @@ class Calls:
                     calls.note("close", (self.fileno(),), None)
                 super().close()
 
-        def opened(file, mode="r", buffering=-1, **more):
-            if isinstance(file, int) and mode == "wb" and buffering == 0:
-                return File(file, mode)
-            self.at("open", file, mode)
-            return call(file, mode, buffering, **more)
+        def opened(file, mode="r", buffering=-1, *rest, opener=None, **more):
+            if not isinstance(file, int):
+                self.at("open", file, mode)
+            if "b" in mode and set(mode) & set("wxa") and (isinstance(file, int) or opener):
+                raw = File(file, mode, opener=opener)
+                return raw if buffering == 0 else io.BufferedWriter(raw)
+            return call(file, mode, buffering, *rest, opener=opener, **more)
 
         return opened
 

@@ -6,7 +6,9 @@ Commands (capture, search, show, index --rebuild, that of a damaged index) meet 
 EMFILE from the operating system, and "locked", "full" and "I/O error" from SQLite. A trial is survived when
 the command ends with a documented status and no traceback, a card that was told to be created is whole and
 found, no card is half written, no other file of the vault has changed, a search found its card or said what it
-lacks, and the next search and index are right. `--every` tries only each so-many-th k. Status 1 when one is lost.
+lacks, and the next search and index are right. Every command that writes (`changes`) meets the same; its trial is
+survived when the law of `changes` holds, when the same command afterwards does what was left to do, and when
+the index is right then. `--every` tries only each so-many-th k. Status 1 when one is lost.
 """
 
 import os
@@ -15,6 +17,7 @@ import sqlite3
 import sys
 
 from calls import SQL, SYSTEM, Calls, forked, system_error
+from changes import CHANGES, Stage
 from harness import Place, Tally, answer_of, damage_schema, faults_of_index, faults_of_output, note, parser, planted
 
 from mcore.errors import StoreError
@@ -46,8 +49,11 @@ def failing(name):
     return [SQL], lambda: sqlite3.OperationalError(name)
 
 
-def try_command(tally, command, error, for_ever, every):
-    """Fails call 1 (or that and all later ones), then `every` calls later, until none is left to fail."""
+def try_all(error, for_ever, every, trial):
+    """Fails call 1 (or that and all later ones), then `every` calls later, until none is left to fail.
+
+    `trial(calls, label)` is given the Calls that fail so, and says how the command ended (a Run).
+    """
     names, make = failing(error)
     at = 1
     while True:
@@ -55,16 +61,51 @@ def try_command(tally, command, error, for_ever, every):
         def decide(number, *_, at=at):
             return make() if number == at or for_ever and number > at else None
 
-        with Place() as place:
-            before = prepare(place, command)
-            run = forked(place, COMMANDS[command], Calls(names, decide), BODY if command == "capture" else "")
-            reached = run.calls is None or run.calls >= at
-            which = f" ({' '.join(run.noted[0])})" if run.noted else ""
-            label = f"{command}, {error} at call {at}{which}{' and after' if for_ever else ''}"
-            tally.trial(label, faults(place, command, run, before, error == "killed"))
-        if not reached:
+        run = trial(Calls(names, decide), f"{error} at call {at}{' and after' if for_ever else ''}")
+        if not (run.calls is None or run.calls >= at):
             return
         at += every
+
+
+def try_command(tally, command, error, for_ever, every):
+    """All trials of a command that is none of the changes, each in a place of its own."""
+
+    def trial(calls, label):
+        with Place() as place:
+            before = prepare(place, command)
+            run = forked(place, COMMANDS[command], calls, BODY if command == "capture" else "")
+            which = f" ({' '.join(run.noted[0])})" if run.noted else ""
+            tally.trial(f"{command}, {label}{which}", faults(place, command, run, before, error == "killed"))
+        return run
+
+    try_all(error, for_ever, every, trial)
+
+
+def try_change(tally, stage, name, error, for_ever, every):
+    """All trials of one of the changes."""
+    stage.after(name)
+
+    def trial(calls, label):
+        stage.reset()
+        run = forked(stage.place, [*stage.argv(name), "--json"], calls, CHANGES[name].text)
+        which = f" ({' '.join(run.noted[0])})" if run.noted else ""
+        tally.trial(f"{name}, {label}{which}", faults_of_change(stage, name, run, error == "killed"))
+        return run
+
+    try_all(error, for_ever, every, trial)
+
+
+def faults_of_change(stage, name, run, killed):
+    """What is wrong after a change met a failing call, and after the same command once calls work again."""
+    yield from faults_of_output(run, (0, 1, 2, 3, KILLED) if killed else (0, 1, 2, 3))
+    if run.code != KILLED and answer_of(run) is None and run.code != 2:
+        yield f"status {run.code} and no answer: {run.err[-200:]}"
+    yield from stage.faults(name, stage.tree(), run.code == 0)
+    again = forked(stage.place, [*stage.argv(name), "--json"], Calls((), None), CHANGES[name].text)
+    yield from faults_of_output(again, (0, 1, 2, 3))
+    yield from (f"{fault}, after the same command again" for fault in stage.faults(name, stage.tree(), True))
+    yield from stage.faults_of_index()
+    yield from faults_of_index(stage.place.db)
 
 
 def prepare(place, command):
@@ -144,15 +185,19 @@ def opens(app):
 
 def main(argv=None):
     options = parser(__doc__.splitlines()[0], every=1)
-    options.add_argument("--commands", default=",".join(COMMANDS), help="names, with commas")
+    options.add_argument("--commands", help="names, with commas; by default these and all that write")
     options.add_argument("--errors", default=",".join(ERRORS), help="names, with commas")
     options = options.parse_args(argv)
     in_all = Tally()
-    for command in options.commands.split(","):
+    for command in options.commands.split(",") if options.commands else dict.fromkeys((*COMMANDS, *CHANGES)):
         tally = Tally(command)
-        for error in options.errors.split(","):
-            for for_ever in (False,) if error == "killed" else (False, True):
-                try_command(tally, command, error, for_ever, options.every)
+        with Stage() as stage:
+            for error in options.errors.split(","):
+                for for_ever in (False,) if error == "killed" else (False, True):
+                    if command in COMMANDS:
+                        try_command(tally, command, error, for_ever, options.every)
+                    else:
+                        try_change(tally, stage, command, error, for_ever, options.every)
         tally.end()
         in_all.add(tally)
     return in_all.end()

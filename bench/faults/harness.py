@@ -86,6 +86,7 @@ class Place:
         self.home = os.path.join(self.folder, "home")
         self.vault = os.path.join(self.home, "vault")
         self.db = os.path.join(self.home, "memory.db")
+        self.person = os.path.join(self.folder, "person")  # the home folder of whoever works here
         os.makedirs(self.vault, 0o700)
 
     def __enter__(self):
@@ -97,10 +98,10 @@ class Place:
     @property
     def environment(self):
         """What a process of this place is started with: no settings of this machine, compiled files kept apart."""
-        ours = ("MEMORY_AGENT", "PYTHONDONTWRITEBYTECODE")
+        ours = ("MEMORY_AGENT", "PYTHONDONTWRITEBYTECODE", "XDG_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         cache = os.path.join(tempfile.gettempdir(), f"faults-compiled-{os.getuid() if os.name == 'posix' else ''}")
-        return {**kept, "MEMORY_AGENT_HOME": self.home, "PYTHONPYCACHEPREFIX": cache}
+        return {**kept, "HOME": self.person, "MEMORY_AGENT_HOME": self.home, "PYTHONPYCACHEPREFIX": cache}
 
     def app(self):
         """An App over this place, in this process; the caller closes it."""

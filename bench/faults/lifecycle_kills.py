@@ -1,15 +1,16 @@
 """Kills changes of cards at random moments: every card is its old or its new self, and no text is lost.
 
-    python bench/faults/lifecycle_kills.py [--kills 500] [--seed 1]
+    python bench/faults/lifecycle_kills.py [--kills 500] [--changes 500] [--seed 1]
 
-Each round starts an update, supersede, forget or restore as a process of its own and kills it (SIGKILL)
-after a random part of the time such a change takes. Then the card's file must hold its former text or
-the wanted one, whole; a former text that gave way must stand in the history; each card that superseded
-another must be whole; no card may have two successors; and a search must answer. Prints one line for
-each loss and one in all; status 1 when one is lost.
+First one card lives through `--kills` rounds. Each starts an update, supersede, forget or restore as a process of its
+own and kills it (SIGKILL) after a random part of the time such a change takes. Then the card's file must hold its
+former text or the wanted one, whole; a former text that gave way must stand in the history; each card that superseded
+another must be whole; no card may have two successors; and a search must answer. Then every command that writes
+(`changes`: backup, its restore and set-up among them) is killed in turn, `--changes` times in all, each time from the
+same beginning: the law of `changes` must hold, and the same command afterwards must do what was left to do. Prints
+one line for each loss and one in all; status 1 when one is lost.
 """
 
-import argparse
 import json
 import os
 import random
@@ -17,6 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from calls import Calls, forked
+from changes import CHANGES, Stage
+from harness import Tally, answer_of, faults_of_index, faults_of_output, parser
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = [sys.executable, os.path.join(ROOT, "memory.py")]
@@ -97,23 +102,51 @@ class Cards:
         return [read(os.path.join(folder, name)) for name in os.listdir(folder)] if os.path.isdir(folder) else []
 
 
+def changes(count, rng):
+    """The Tally of kills of every change in turn."""
+    tally = Tally("changes")
+    with Stage() as stage:
+        usual = {}
+        for name in CHANGES:
+            started = time.monotonic()
+            stage.after(name)
+            usual[name] = time.monotonic() - started
+        for number in range(count):
+            name = list(CHANGES)[number % len(CHANGES)]
+            tally.trial(f"kill {number} of {name}", faults_of_change(stage, name, rng.uniform(0, 1.2 * usual[name])))
+    return tally
+
+
+def faults_of_change(stage, name, kill_after):
+    """What is wrong after a change was killed, and after the same command was left to end."""
+    stage.reset()
+    argv = [*stage.argv(name), "--json"]
+    ended = stage.place.memory(*argv, text=CHANGES[name].text, kill_after=kill_after)
+    yield from faults_of_output(ended, (0, -9))
+    yield from stage.faults(name, stage.tree(), answer_of(ended) is not None)
+    again = forked(stage.place, argv, Calls((), None), CHANGES[name].text)
+    yield from faults_of_output(again)
+    yield from (f"{fault}, after the same command again" for fault in stage.faults(name, stage.tree(), True))
+    yield from stage.faults_of_index()
+    yield from faults_of_index(stage.place.db)
+
+
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kills", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(argv)
-    lost = 0
+    options = parser(__doc__.splitlines()[0], kills=500, changes=500, seed=1).parse_args(argv)
+    rng, tally = random.Random(options.seed), Tally("one card")
     with tempfile.TemporaryDirectory() as home:
-        cards = Cards(home, random.Random(options.seed))
+        cards = Cards(home, rng)
         started = time.monotonic()
         memory(home, "update", cards.card, "--body", cards.body())
         seconds = 1.2 * (time.monotonic() - started)
         for number in range(options.kills):
-            for loss in cards.round(seconds):
-                lost += 1
-                print(f"kill {number}: {loss}"[:300], flush=True)
-    print(f"{options.kills} kills, {lost} losses (seed {options.seed})")
-    return 1 if lost else 0
+            tally.trial(f"kill {number}", (loss[:300] for loss in cards.round(seconds)))
+    tally.end()
+    others = changes(options.changes, rng) if options.changes else Tally("changes")
+    others.end()
+    tally.add(others)
+    tally.name = ""
+    return tally.end()
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python bench/faults/safety_lines.py [--only WORDS] [--list]
 
-A line survives when a test fails without it; the first one that does is named. A line that is not found (the code was
-changed) is lost too, and so is one whose tests still pass. Needs pytest. `--only` takes the lines whose name holds one
-of the words (with commas). Status 1 when one is lost.
+A line survives when a test fails without it and passes with it; the first one that does is named. A line that is not
+found (the code was changed) is lost too, and so is one whose tests still pass. Needs pytest. `--only` takes the lines
+whose name holds one of the words (with commas). Status 1 when one is lost.
 """
 
 import argparse
@@ -93,9 +93,23 @@ LINES = (
     Line(
         "real path of a folder",
         "vault.py",
-        "if os.path.realpath(path) != os.path.join(real_root, folder):",
+        "if os.path.realpath(path) != os.path.normpath(os.path.join(os.path.realpath(root), folder)):",
         "if False:",
         "test_vault.py test_capture.py",
+    ),
+    Line(
+        "nothing is made beyond a link",
+        "vault.py",
+        "        _refuse_link(root, folder)  # before anything is made beyond it\n",
+        "",
+        "test_lifecycle_safety.py -k link",
+    ),
+    Line(
+        "a path is the one it is found by",
+        "store.py",
+        "if any(id != same for id, _, _, same in rows):",
+        "if False:",
+        "test_confirm.py -k flipped",
     ),
     Line(
         "real path of a card that is shown",
@@ -134,7 +148,7 @@ LINES = (
         "cli.py",
         "redact(error.message), redact(error.why), redact(error.hint)",
         "error.message, error.why, error.hint",
-        "test_cli.py",
+        "test_cli.py -k credential",
     ),
     Line(
         "the data root is one's own",
@@ -192,31 +206,28 @@ def without(line, folder):
         return "", [f"it stands {text.count(line.old)} times in {line.file}"]
     with open(path, "w", encoding="utf-8") as handle:
         handle.write(text.replace(line.old, line.new))
+    files, _, words = line.tests.partition(" -k ")
+    chosen = [os.path.join("tests", name) for name in files.split()] + (["-k", words] if words else [])
     try:
-        files, _, words = line.tests.partition(" -k ")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            *(["-k", words] if words else []),
-        ]
-        command += [os.path.join("tests", name) for name in files.split()]
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
+        ended = tested(folder, chosen)
     except subprocess.TimeoutExpired:
         return "a test that hangs", []
     finally:
         with open(path, "w", encoding="utf-8") as handle:
             handle.write(text)
-    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?(.+?)(?: - .*)?$", ended.stdout, re.M)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ended.stdout, re.M)
     if ended.returncode == 1 and failed:
-        return failed[1], []
+        name = failed[1].removeprefix("tests/")
+        return name, [] if tested(folder, [failed[1]]).returncode == 0 else [f"{name} fails with the line, too"]
     return "", [
         f"no test failed in {line.tests}" if ended.returncode == 0 else ended.stdout[-300:] + ended.stderr[-300:]
     ]
+
+
+def tested(folder, chosen):
+    """How pytest ended in a copy of the program."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *chosen]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
 
 
 def main(argv=None):

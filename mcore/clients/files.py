@@ -3,6 +3,7 @@
 import os
 
 from mcore.errors import SetupError
+from mcore.vault import make_folder, sync_folder
 
 BACKUP = ".memory-agent.bak"
 
@@ -46,20 +47,21 @@ def read_backup(path):
 def write(path, before, after, backup):
     """Replaces the text `before` of the file at `path` by `after`; None stands for no file.
 
-    A symbolic link is followed, the mode is kept (new files 0600, new scripts 0700), `before` goes
+    A symbolic link is followed, the mode is kept (new files 0600, new scripts and folders 0700), `before` goes
     to the path `backup` first unless that is None. Raises SetupError; then the file is as it was.
     """
     real = os.path.realpath(path)
     try:
         if after is None:
             os.unlink(real)
+            sync_folder(os.path.dirname(real))
             return
         mode = 0o700 if after.startswith("#!") else 0o600
         if before is not None:
             if not os.access(real, os.W_OK):
                 raise PermissionError(13, "the file is read only")
             mode = os.stat(real).st_mode & 0o7777
-        os.makedirs(os.path.dirname(real), exist_ok=True)
+        make_folder(os.path.dirname(real))
         if backup:
             _replace(backup, before, mode)
         _replace(real, after, mode)
@@ -84,12 +86,7 @@ def _replace(path, text, mode):
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(folder)
 
 
 def _like(temporary, path, mode):

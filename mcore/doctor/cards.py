@@ -8,14 +8,15 @@ from mcore.card import GENERIC_STEMS, KIND_FOLDERS, content_hash, name_key, os_s
 from mcore.cardfile import read_card
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error, line_in
 from mcore.errors import CardError, SetupError
-from mcore.prepare import searched_texts
+from mcore.prepare import searched_texts, told
 from mcore.record import namedtuple
 from mcore.render import counted
 from mcore.store import expected_sums
 
-Vault = namedtuple("Vault", "files digests sums findings")
+Vault = namedtuple("Vault", "files digests sums told findings")
 Vault.__doc__ = """A vault looked through: its card files, the content hash of every one that could be read as a card
-(rel_path -> bytes), the sum over the postings it should have in the index, and what was found."""
+(rel_path -> bytes), the sum over the postings it should have in the index, the hash of what the index should say
+of it beside these, and what was found."""
 
 _BATCH = 500  # cards whose postings are worked out at a time
 _NAMED = 10  # cards of one title that are named
@@ -29,15 +30,15 @@ _DELIBERATE = ("folder is on the ignore list", "file name is on the ignore list"
 
 def check_vault(settings, progress=None, sums_up_to=0):
     """The Vault at the place in force; a missing one has no files. One with more than `sums_up_to` cards
-    has no sums."""
+    has neither sums nor what is told."""
     root = settings.vault.path
     try:
         if not vault.is_scannable(root):
-            return Vault({}, {}, {}, [_missing(settings)])
+            return Vault({}, {}, {}, {}, [_missing(settings)])
         scan = vault.scan(root, settings.ignore)
     except SetupError as error:
-        return Vault({}, {}, {}, [from_error("vault", ERROR, root, error)])
-    found, digests, sums, titles, closed, texts = [], {}, {}, {}, set(), []
+        return Vault({}, {}, {}, {}, [from_error("vault", ERROR, root, error)])
+    found, digests, sums, said, titles, closed, texts = [], {}, {}, {}, {}, set(), []
     for done, path in enumerate(sorted(scan.files)):
         if progress:
             progress(done, len(scan.files))
@@ -58,6 +59,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
         found += _of_card(path, text, card)
         if len(scan.files) <= sums_up_to:
             texts.append((path, searched_texts(card)))
+            said[path] = hash(told(card))
         if len(texts) == _BATCH:
             sums.update(_sums(texts))
             texts.clear()
@@ -66,7 +68,7 @@ def check_vault(settings, progress=None, sums_up_to=0):
     found += _names(scan)
     found += _duplicates(titles, closed)
     found += _stale_temps(root, scan.files)
-    return Vault(scan.files, digests, sums, found)
+    return Vault(scan.files, digests, sums, said, found)
 
 
 def _sums(texts):

@@ -11,6 +11,7 @@ from mcore.store import looking
 from mcore.vault import is_walked, names_in
 
 WAIT_SECONDS = 1.0
+_WORDS = "the full text has other words than the file of"
 
 
 def check_index(app, seen):
@@ -103,17 +104,19 @@ def _compared(store, path, seen, settings, update):
 
 
 def _postings(store, path, seen, rebuild):
-    """A finding when the full text has other words of a card than its file: SQLite itself would not notice."""
-    docs, sums, indexed = store.docs(), store.posting_sums(), store.hashes(seen.digests)
-    differs = [
-        card
-        for card, (_, digest) in indexed.items()
-        if digest == seen.digests[card] and sums.get(docs[card], 0) != seen.sums[card]
-    ]
-    if not differs:
-        return []
-    message = f"the full text has other words than the file of {counted(len(differs), 'card')}, such as {differs[0]}"
-    return [finding("index-differs", WARNING, path, f"{message}: damage, or another version made it", rebuild)]
+    """Findings where the index says otherwise than the files, or one part of it than another: SQLite itself would
+    not notice."""
+    docs, sums, indexed, told = store.docs(), store.posting_sums(), store.hashes(seen.digests), store.told()
+    same = [card for card, (_, digest) in indexed.items() if digest == seen.digests[card]]
+    differs = {
+        _WORDS: [c for c in same if sums.get(docs[c], 0) != seen.sums[c]],
+        "the index says otherwise than the file of": [c for c in same if hash(told[c]) != seen.told[c]],
+    }
+    faults = [f"{what} {counted(len(c), 'card')}, such as {c[0]}" for what, c in differs.items() if c]
+    if not differs[_WORDS]:
+        faults += [f"the records beside the full text differ from it ({fault})" for fault in store.word_faults()]
+    cause = "damage, or another version made it"
+    return [finding("index-differs", WARNING, path, f"{fault}: {cause}", rebuild) for fault in faults]
 
 
 def _set_aside(path):

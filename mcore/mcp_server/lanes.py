@@ -115,8 +115,9 @@ class Lanes:
                     self._running.append(task)
                     self._free[kind] -= 1
                     return task
-                # Only time itself lets a task pass a slow one, so then there is no notice to wait for.
-                self._change.wait(0.1 if self._waiting and self._running else None)
+                # Time itself lets a task pass a slow one, and nobody tells that one has begun to run: so no notice
+                # is waited for while there are tasks.
+                self._change.wait(0.1 if self._waiting else None)
         return None
 
     def _leave(self, task):

@@ -7,7 +7,7 @@ from mcore.errors import Cancelled, CardError, McoreError, NotFound, UsageError
 from mcore.jsonrpc import INTERNAL_ERROR, MAX_ANSWER, encode, error, is_id, notification
 from mcore.mcp_server.answers import failure, success
 from mcore.mcp_server.wires import complain
-from mcore.operation import bind
+from mcore.operation import bind, carry_out
 
 # Seconds between two progress notes of one call; people cannot read faster, and clients log each.
 PROGRESS_PAUSE = 0.1
@@ -88,7 +88,7 @@ class Worker:
         app.client = call.client or self._nameless
         app.cancelled = task.is_cancelled
         app.progress = None if call.token is None else Progress(task, self._send)
-        return success(call.operation, call.operation.run(app, args))
+        return success(call.operation, carry_out(call.operation, app, args))
 
 
 class Progress:

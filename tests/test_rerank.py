@@ -1,0 +1,67 @@
+"""A closer look at the best cards of a question: words in part, feedback by pairs."""
+
+import pytest
+
+from mcore.rerank import CHARS, DEPTH, FEEDBACK_PAIRS, PARTIAL, feedback, partial_words, shown
+
+
+@pytest.fixture
+def app(make_app):
+    return make_app()
+
+
+def test_a_word_counts_by_the_share_of_its_trigrams():
+    gains = partial_words({"methyltransferase": 6.0}, {1: "dna methylation", 2: "nothing", 3: "methyltransferase"})
+    found = {gain.doc: gain.score for gain in gains}
+    assert found[3] == pytest.approx(PARTIAL * 6.0)
+    assert found[1] == pytest.approx(PARTIAL * 6.0 * 4 / 15)  # met eth thy hyl of 15
+    assert 2 not in found
+
+
+def test_a_trigram_counts_once_for_the_rarest_word_that_has_it():
+    gains = partial_words({"handle": 1.0, "handler": 9.0}, {1: "handler"})
+    assert sum(gain.score for gain in gains) == pytest.approx(PARTIAL * 9.0)
+
+
+def test_a_short_word_is_nothing_in_part():
+    assert partial_words({"ab": 5.0}, {1: "ab abc"}) == []
+
+
+def test_feedback_raises_cards_that_share_what_marks_the_best_ones():
+    texts = {1: "李娜喜欢爬山", 2: "李娜买了帐篷", 3: "爬山要带帐篷", 4: "今天下雨"}
+    scores = {1: 5.0, 2: 4.0, 3: 1.0, 4: 1.0}
+    gains = feedback(scores, texts, {"李娜"})
+    raised = {gain.doc for gain in gains}
+    assert 3 in raised and 4 not in raised
+    assert "李娜" not in {gain.text for gain in gains}
+    assert len({gain.text for gain in gains}) <= FEEDBACK_PAIRS
+
+
+def test_feedback_takes_no_pair_that_one_card_alone_has():
+    assert feedback({1: 2.0, 2: 1.0}, {1: "数据库备份", 2: "网络配置"}, set()) == []
+
+
+def test_feedback_pairs_cross_no_border_of_scripts():
+    texts = {1: "用nginx配置", 2: "用nginx部署"}
+    assert feedback({1: 2.0, 2: 1.0}, texts, set()) == []
+
+
+def test_the_beginning_of_a_long_card_is_looked_at():
+    assert shown("标题", "x" * 3 * CHARS) == "标题\n" + "x" * CHARS
+
+
+def test_a_question_finds_a_card_with_a_part_of_its_rare_word_first(app, write_note):
+    write_note("a.md", "# Notes\n\nthe protein was seen in cells, in the lab and in the field\n")
+    write_note("b.md", "# Notes\n\nthe protein was seen in cells, demethylated in the lab\n")
+    app.indexer.index(app.store)
+    hits = app.searcher.search("how was the protein methylating seen in cells?").hits
+    assert [hit.path for hit in hits] == ["b.md", "a.md"]
+
+
+def test_no_more_than_so_many_cards_are_read_beside_the_hits(app, write_note):
+    for number in range(DEPTH + 20):
+        write_note(f"{number}.md", f"# Note {number}\n\nwhat was decided about the queue, number {number}\n")
+    app.indexer.index(app.store)
+    hit, *_ = app.searcher.search("what was decided about the queue?", is_explained=True).explained.hits
+    looked = {part.text: part.cards for part in hit.parts if part.kind == "partial"}
+    assert looked == {"decided": DEPTH, "queue": DEPTH}
