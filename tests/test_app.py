@@ -181,8 +181,8 @@ CAN_DROP_COLUMNS = pytest.mark.skipif(sqlite3.sqlite_version_info < (3, 35), rea
 def as_version_1(path):
     """Makes an index what version 1 of the schema had."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("DROP INDEX cards_special")
-        connection.execute("DROP INDEX cards_closed")
+        for index in ("cards_special", "cards_closed", "cards_linked"):
+            connection.execute(f"DROP INDEX {index}")
         for column in ("scope mark valid_from valid_to review_by pinned confidence links notes closed_at closed_by "
                        "special").split():  # fmt: skip
             connection.execute(f"ALTER TABLE cards DROP COLUMN {column}")
