@@ -8,7 +8,7 @@ better than fusing ranks (RRF) in every trial.
 | identifier | 1, .2, .3 | its words and sub-words, each as a word; .2 for the joined form, .3 for single letters |
 | numbered | .7 | the letters and the number of a word that ends with one (`egr2`: `egr`, `2`) |
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
-| soft | .1, .5 | English stop words that stand alone; pairs inside Chinese question phrases |
+| soft | .06, .5 | English stop words that stand alone; pairs inside Chinese question phrases |
 | single | .5 | one character of an unspaced script, as the start of every pair; less in long queries |
 | phrase | .2, .5 | two adjacent Latin words, in any of their forms; the second inside an identifier |
 
@@ -28,7 +28,8 @@ locomo_session +.010, cosqa +.008, scifact -.009; phrases locomo_session +.021, 
 ident +.016 of 925 queries; joined forms at .3 scifact +.005, ident +.004; numbered words scifact +.010;
 Lucene's rarity locomo_turn +.007, locomo_session +.006, cosqa +.003, scifact -.003; forms of a word counted
 once locomo_session +.004; singles by the length of the query memdaily +.006; names (`mda5`, `klf4`) at 1.5
-scifact +.006; words with hyphens as any neighbours scifact +.002; b .65 instead of .6 cosqa +.003.
+scifact +.006; words with hyphens as any neighbours scifact +.002; b .65 instead of .6 cosqa +.003;
+.06 instead of .1 for stop words cosqa +.003.
 Tried and left out: longer words that begin with the stem (session +.002, scifact +.002, a walk of all their
 lists), weight by word length, words nearby (NEAR), a bonus for each word held at all (BM25+, 0), Lucene's rarity
 for pairs (memdaily -.001, bench/truth.json B first 95.8 to 94.4 %), neighbours by trigrams (cosqa -.040), lengths
@@ -55,7 +56,7 @@ PAIR_K1, PAIR_B = 1.2, 0.75
 STEM_SHARE = 0.8
 SINGLE_WEIGHT, LONG_RUN = 0.5, 20  # in queries of more unspaced characters single ones weigh less
 PHRASE_WEIGHT, NAME_PHRASE_WEIGHT = 0.2, 0.5  # the second inside one identifier
-SOFT_WORD, SOFT_PAIR = 0.1, 0.5
+SOFT_WORD, SOFT_PAIR = 0.06, 0.5
 JOINED_WEIGHT, LETTER_WEIGHT, NUMBERED_WEIGHT = 0.2, 0.3, 0.7
 NAME_WEIGHT = 1.5  # of a word of letters and digits
 
