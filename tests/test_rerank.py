@@ -1,6 +1,9 @@
 """A closer look at the best cards of a question: words in part, feedback by pairs."""
 
+import os
+
 import pytest
+from conftest import paths_of
 
 from mcore.rerank import CHARS, DEPTH, FEEDBACK_PAIRS, PARTIAL, feedback, partial_words, shown
 
@@ -65,3 +68,11 @@ def test_no_more_than_so_many_cards_are_read_beside_the_hits(app, write_note):
     hit, *_ = app.searcher.search("what was decided about the queue?", is_explained=True).explained.hits
     looked = {part.text: part.cards for part in hit.parts if part.kind == "partial"}
     assert looked == {"decided": DEPTH, "queue": DEPTH}
+
+
+def test_a_question_whose_only_card_was_deleted_finds_nothing(app, write_note):
+    path = write_note("a.md", "# 数据库备份\n\n数据库的备份每天做\n")
+    write_note("b.md", "# 天气\n\n今天下雨\n")
+    app.indexer.index(app.store)
+    os.unlink(path)
+    assert paths_of(app.searcher.search("数据库的备份是什么时候做的？")) == []
