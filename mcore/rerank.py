@@ -60,7 +60,7 @@ def feedback(scores, texts, asked):
     pairs = set().union(*examples.values()) - asked
     held = {doc: pairs & set(map(add, text, text[1:])) for doc, text in texts.items()}
     sizes = Counter(pair for some in held.values() for pair in some)
-    best, marks = max(scores[doc] for doc in examples), Counter()
+    best, marks = max((scores[doc] for doc in examples), default=0), Counter()
     for doc, counts in examples.items():
         for pair in held[doc]:
             if sizes[pair] > 1:

@@ -481,7 +481,7 @@ class _Look:
         pairs = {part.text for part in self.ranking.asked if part.kind == "pair"}
         if not scores or not rarities and not pairs:
             return scores
-        best = heapq.nlargest(rerank.DEPTH, scores, key=scores.get)
+        best = heapq.nlargest(rerank.DEPTH, scores, key=lambda doc: (scores[doc], -doc))
         rows = self.store.found(best)
         names = self.store.real_names([row.id for row in rows.values()])
         texts = {
@@ -590,8 +590,10 @@ class _Look:
         if self.passing is None:
             return scores
         kept = {doc: score for doc, score in scores.items() if doc in self.passing}
-        if len(kept) < self.limit and len(scores) >= CANDIDATES:  # few of the best cards pass
-            return self.ranking.scores(self.query, self.store.docs_of(*self.filters))
+        # Few of the best cards pass. How many are wanted does not matter: each page is of the same list.
+        if len(kept) < max(self.limit, rerank.DEPTH) and len(scores) >= CANDIDATES:
+            scores = self.ranking.scores(self.query, self.store.docs_of(*self.filters))
+            return {doc: score for doc, score in scores.items() if score > 0}
         return kept
 
     def _rows(self, scores):

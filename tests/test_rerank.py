@@ -1,6 +1,10 @@
 """A closer look at the best cards of a question: words in part, feedback by pairs."""
 
+import os
+from functools import partial
+
 import pytest
+from conftest import paths_of
 
 from mcore.rerank import CHARS, DEPTH, FEEDBACK_PAIRS, PARTIAL, feedback, partial_words, shown
 
@@ -65,3 +69,24 @@ def test_no_more_than_so_many_cards_are_read_beside_the_hits(app, write_note):
     hit, *_ = app.searcher.search("what was decided about the queue?", is_explained=True).explained.hits
     looked = {part.text: part.cards for part in hit.parts if part.kind == "partial"}
     assert looked == {"decided": DEPTH, "queue": DEPTH}
+
+
+def test_a_question_whose_only_card_was_deleted_finds_nothing(app, write_note):
+    path = write_note("a.md", "# 数据库备份\n\n数据库的备份每天做\n")
+    write_note("b.md", "# 天气\n\n今天下雨\n")
+    app.indexer.index(app.store)
+    os.unlink(path)
+    assert paths_of(app.searcher.search("数据库的备份是什么时候做的？")) == []
+
+
+def test_pages_of_a_question_with_a_filter_are_pieces_of_one_list(app, write_note):
+    words = "数据库 备份 网络 配置 缓存 部署 日志 队列 登录 密码 北京 上海 爬山 帐篷 会议 预算 合同 客户".split()
+    for number in range(400):
+        folder = "07-Tools" if number % 23 == 0 else "03-Knowledge"
+        text = "，".join(words[number * step % len(words)] for step in (1, 2, 3, 5, 7, 11, 13))
+        write_note(f"{folder}/{number}.md", f"# 记录 {number}\n\n{text}\n")
+    app.indexer.index(app.store)
+    for query in ("队列数据库帐篷是什么？", "爬山日志会议是什么？", "登录上海合同是什么？"):
+        ask = partial(app.searcher.search, query, kind="tool", sync=False)
+        whole = paths_of(ask(limit=18))
+        assert [path for at in range(0, 18, 3) for path in paths_of(ask(limit=3, offset=at))] == whole

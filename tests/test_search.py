@@ -446,3 +446,12 @@ def test_a_card_out_of_reach_since_it_was_looked_at_is_told(app, write_note, mon
     result = app.searcher.search("zebrafish")
     assert (result.hits, result.freshness.stale) == ([], 1)
     assert slugs(result) == ["stale"]
+
+
+@pytest.mark.parametrize("match", ["fill", "cascade"])
+def test_a_filter_lets_no_card_through_that_holds_nothing_of_the_query(write_note, make_app, match):
+    for number in range(320):
+        write_note(f"03-Knowledge/{number}.md", f"# 备份 {number}\n\n数据库的备份每天做\n")
+    write_note("07-Tools/hammer.md", "# hammer\n\nfor nails\n")
+    result = search(make_app(), "数据库的备份", kind="tool", match=match)
+    assert paths_of(result) == [] and result.hidden == {"kind": 320}
