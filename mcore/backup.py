@@ -277,7 +277,8 @@ def _folds_names(path):
 
 
 def _existing_parent(path):
-    while not os.path.exists(path):
+    """The nearest folder above that is there; the topmost one where the disk tells of none."""
+    while not os.path.exists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path
 

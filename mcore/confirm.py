@@ -50,15 +50,22 @@ def is_doubtful(store, indexer, terms, hits):
     if len(hits) != 1 or hits[0].matched != "all":
         return not hits
     file = _read(indexer, store.real_names([hits[0].id])[hits[0].id])
-    return file is not None and not _Needles(terms).are_in(f"{hits[0].path}\n{file.text}")
+    return file is not None and not _holds_every(terms, f"{hits[0].path}\n{file.text}")
+
+
+def _holds_every(terms, text):
+    """Whether a text has, anywhere in it, every token of one of each term's forms."""
+    text = fold(text, _ODD)
+    return all(any(all(token in text for token in re.split(r"\W+", fold(form))) for form in t.phrases) for t in terms)
 
 
 def confirm(store, indexer, terms, filters, hits):
     """How many cards could not be looked at in time before "nothing found" is said; 0: it is confirmed.
 
     `filters` are the kind, source and limits that were asked for; a doubtful answer may have one hit. Raises
-    StoreDamaged when a card whose file is what was indexed answers, and the index does not have it. Cards that
-    the index does find are somebody else's choice to leave out (a filter, a deleted file).
+    StoreDamaged when a card whose file is what was indexed answers, and the index does not have it, or when the
+    hit is one that does not answer. Cards that the index does find are somebody else's choice to leave out (a
+    filter, a deleted file).
     """
     expr = next(filter(None, (to_query_expr(terms, tier) for tier in LOOSEST_FIRST))) if terms else None
     docs = store.docs_matching(expr) if expr else []
@@ -71,10 +78,14 @@ def confirm(store, indexer, terms, filters, hits):
     store.check_rows()
     if not terms:
         return 0
-    needles = _Needles(terms)
+    needles, files = _Needles(terms), store.known_files()
+    whole = to_query_expr(terms, "all")
+    if any(hit.path == row.rel_path and _is_wrong(row, indexer, whole) for hit in hits for row in files):
+        why = f"{hits[0].path} was found, and does not hold what was asked for"
+        raise StoreDamaged(f"cannot use the index {store.path}", why, REBUILD)
     # Of cards that a filter leaves out the files say whether the index knows their kind and source.
     passing = found if found and not hits else store.docs_of(*filters) | found
-    rows = [row for row in store.known_files() if row.doc in passing]
+    rows = [row for row in files if row.doc in passing]
     deadline = time.monotonic() + SECONDS
     for at, row in enumerate(rows):
         if time.monotonic() > deadline:
@@ -107,6 +118,15 @@ def _is_missed(row, indexer, needles, expr):
     if content_hash(file.data) != row.content_hash:
         return False  # changed since; it was not taken in, and the answer says so
     return holds(columns(card.title, card.labels, card.body), expr)
+
+
+def _is_wrong(row, indexer, expr):
+    """Whether a card that was found does not answer an expression, as far as its file is what was indexed."""
+    file = _read(indexer, row.name)
+    if file is None or content_hash(file.data) != row.content_hash:
+        return False
+    card = read_card(row.rel_path, file.text)
+    return not holds(columns(card.title, card.labels, card.body), expr)
 
 
 def _says_the_same(row, indexer):

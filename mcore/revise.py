@@ -264,23 +264,26 @@ def supersede(app, card, given, body, valid_from=None, wrong=False, expected_rev
     fields, body = draft.checked({**given, "valid_from": valid_from}), scrub(body)
     root, expected = app.settings.vault.path, _revision(expected_revision) if expected_revision else None
     app.freshness()
-    find(app.store, *address(card))
-    with vault.folder_lock(root, app.settings.home.path, "supersede.lock"):
-        if app.indexer.refresh(app.store, SETTLE_SECONDS).stale:
-            app.indexer.index(app.store)  # who succeeds the card must be known for certain
-        detail = find(app.store, *address(card))
-        _, data = card_bytes(app, detail)
-        old = read_card(detail.rel_path, vault.decode(data)[0])
-        life = app.store.lives([detail.id], app.settings.scopes)[detail.id]
-        link = "retracts" if wrong else "supersedes"
-        inherited = _inherited(old, life, fields)
-        begins = inherited.setdefault("valid_from", utc_now())
-        inherited[link] = [detail.rel_path]
-        result = Superseded("", None, None, None, detail.rel_path, begins, wrong, None, False, [], [], [])
-        refusal = _not_superseded(app, result, detail, life, data, expected, inherited, body)
-        if refusal:
-            return refusal
-        done = write_new(app, inherited, body, "suffix", reject_secrets)
+    detail = find(app.store, *address(card))
+    try:
+        with vault.folder_lock(root, app.settings.home.path, "supersede.lock"):
+            if app.indexer.refresh(app.store, SETTLE_SECONDS).stale:
+                app.indexer.index(app.store)  # who succeeds the card must be known for certain
+            detail = find(app.store, *address(card))
+            _, data = card_bytes(app, detail)
+            old = read_card(detail.rel_path, vault.decode(data)[0])
+            life = app.store.lives([detail.id], app.settings.scopes)[detail.id]
+            link = "retracts" if wrong else "supersedes"
+            inherited = _inherited(old, life, fields)
+            begins = inherited.setdefault("valid_from", utc_now())
+            inherited[link] = [detail.rel_path]
+            result = Superseded("", None, None, None, detail.rel_path, begins, wrong, None, False, [], [], [])
+            refusal = _not_superseded(app, result, detail, life, data, expected, inherited, body)
+            if refusal:
+                return refusal
+            done = write_new(app, inherited, body, "suffix", reject_secrets)
+    except OSError as error:  # of the lock: what a new card meets is a SetupError
+        raise _unwritable(detail.rel_path, error) from None
     notes = list(done.warnings)
     if life.valid_from is not None and timestamp(begins) <= life.valid_from and not wrong:
         notes.append(warning("never-held", f"{detail.rel_path} begins no earlier: it is in force at no time", ""))

@@ -350,7 +350,12 @@ class Store:
             raise StoreDamaged(f"cannot use the index {self.path}", "cards are missing from its full text", REBUILD)
 
     def check_pages(self):
-        """Raises StoreDamaged when any page of the file is damaged, those in no use among them."""
+        """Raises StoreDamaged when any page of the file is damaged, those in no use among them, or when a table's
+        definition names another one: dropped, it would leave the file useless."""
+        for name, same, text in self.query("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'table'"):
+            if name != same or not text.replace("VIRTUAL ", "").replace("'", "").startswith(f"CREATE TABLE {name}"):
+                why = f"it is damaged (the definition of {name})"
+                raise StoreDamaged(f"cannot use the index {self.path}", why, REBUILD)
         self._check("integrity_check(1)")
 
     def _check(self, pragma):
@@ -511,6 +516,8 @@ class Store:
                 marks = ", ".join("?" * len(part))
                 sql = f"SELECT id, {scope}, {columns} FROM cards WHERE id IN ({marks})"
                 found.update((id, LifeRow(*rest)) for id, *rest in self.connection.execute(sql, [*values, *part]))
+            if not all(map(_is_life, found.values())):
+                raise DamagedList("what is kept of a card's life makes no sense")
             return found
 
     def closed_by(self, rel_paths):
@@ -528,6 +535,9 @@ class Store:
             f"WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1",
             [*values, *now],
         )
+        with guarded(self.path):
+            if not _is_text([name for name, *_ in rows]):
+                raise DamagedList("a scope is no text")
         return {name: tuple(rest) for name, *rest in rows}
 
     def has_scope(self, scope, ranges=()):
@@ -611,6 +621,8 @@ class Store:
             asked = set(docs)
             if any(doc not in asked or doc != same for doc, same, *_ in rows):
                 raise DamagedList("a card has another row in the full text than it is found by")
+            if not all(_is_text(row[3:7]) for row in rows):
+                raise DamagedList("what is kept of a card makes no sense")
             return {doc: Found(*rest) for doc, _, *rest in rows}
 
     def matching_ids(self, expr, ids):
@@ -913,6 +925,22 @@ def _holds(at):
     ), [at] * 3
 
 
+def _is_text(values):
+    return all(isinstance(value, str) for value in values)
+
+
+def _is_life(life):
+    """Whether the types of a LifeRow are those that were stored; a flipped bit does not heed a column's type."""
+    times = (life.valid_from, life.valid_to, life.review_by, life.closed_at)
+    return (
+        isinstance(life.content_hash, bytes)
+        and isinstance(life.mtime_ns, int)
+        and _is_text((life.scope, life.mark))
+        and all(isinstance(text, (str, type(None))) for text in (life.confidence, life.closed_by))
+        and all(isinstance(at, (int, float, type(None))) for at in times)
+    )
+
+
 def _docs(joined):
     """The docs of a group_concat, which is None for none."""
     return set(map(int, joined.split(","))) if joined else set()
@@ -1125,9 +1153,11 @@ def _identity(connection):
 
 
 def _complete(connection):
-    marks = ", ".join("?" * len(schema.TABLES))
-    found = connection.execute(f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})", schema.TABLES)
-    return found.fetchone()[0] == len(schema.TABLES)
+    """Whether all tables are there, those that FTS5 made among them (one of another name stops a rebuild in place)."""
+    names = (*schema.TABLES, *(f"cards_fts_{part}" for part in ("data", "idx", "docsize", "config")))
+    marks = ", ".join("?" * len(names))
+    found = connection.execute(f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})", names)
+    return found.fetchone()[0] == len(names)
 
 
 def _refuse_others(connection, path, version):
@@ -1257,7 +1287,10 @@ _DAMAGE = (
     "has no column",
     "could not decode",
     "tokenizer",
-    "unrecognized option",
+    "unrecognized",
+    "parse error",
+    "directive",
+    "reserved fts5",
     "file format",
     "vtable constructor",
     "encrypted",

@@ -159,12 +159,48 @@ def test_a_record_of_the_full_text_without_content_is_damage(app, write_note, st
         app.searcher.search("zebrafish")
 
 
-def test_a_flipped_bit_in_the_definition_of_the_full_text_is_damage(app, write_note):
+@pytest.mark.parametrize(
+    "old, new", [(b'tokenize="unicode61', b'tokmnize="unicode61'), (b'categories ', b'\x00ategories ')]
+)
+def test_a_flipped_bit_in_the_definition_of_the_full_text_is_damage(app, write_note, old, new):
     write_note("a.md", "zebrafish")
     app.searcher.search("zebrafish")
-    flip(app, b'tokenize="unicode61', b'tokmnize="unicode61')
+    flip(app, old, new)
     with pytest.raises(StoreDamaged):
         app.searcher.search("zebrafish")
+
+
+def test_a_rebuild_over_a_definition_of_another_name_keeps_the_reading_counts(app, write_note):
+    write_note("a.md", "zebrafish")
+    app.searcher.search("zebrafish")
+    with app.store.writing():
+        app.store.count_read("a.md", "now")
+    flip(app, b"cards_fts_idxcards_fts_idx", b"cards_fts_idxcards_fts_idX")
+    app.indexer.rebuild(app.rebuild_path())
+    assert paths_of(app.searcher.search("zebrafish")) == ["a.md"] and app.store.reads_of("a.md") == 1
+
+
+def test_a_hit_that_does_not_hold_what_was_asked_is_damage(app, write_note):
+    write_note("a.md", "id planted000034x")
+    write_note("b.md", "id planted000033x")
+    app.searcher.search("planted000034x")
+    docs = dict(app.store.query("SELECT rel_path, doc FROM cards"))
+    app.close()
+    sql(app, "INSERT INTO cards_fts (cards_fts) VALUES ('delete-all')",
+        f"INSERT INTO cards_fts (rowid, body, names) VALUES ({docs['a.md']}, '', 'planted 000034 x')",
+        f"INSERT INTO cards_fts (rowid, body) VALUES ({docs['b.md']}, 'planted000034x')")  # fmt: skip
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("planted000034x")
+
+
+@pytest.mark.parametrize("column", ["content_hash", "mtime_ns", "scope", "title"])
+def test_a_row_of_another_type_is_damage(app, write_note, column):
+    write_note("a.md", "---\nscope: project/x\n---\nzebrafish")
+    app.searcher.search("zebrafish")
+    value = "x'07'" if column != "content_hash" else "7"
+    sql(app, f"UPDATE cards SET {column} = {value}")
+    with pytest.raises(StoreDamaged):
+        app.searcher.search("zebrafish", scope="all", sync=False)
 
 
 @pytest.mark.parametrize("query", ["okapi", "云服务商", "brafish", "...", "fish", "里巴"])

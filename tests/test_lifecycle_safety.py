@@ -242,3 +242,17 @@ def test_a_history_that_is_a_link_out_of_the_vault_is_not_followed(tmp_path, mem
         assert ran.code == 2 and "is a link" in ran.err, argv
     assert (tmp_path / "vault" / CARD).read_bytes() == before
     assert os.listdir(tmp_path / "outside") == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_a_vault_that_cannot_be_locked_for_a_successor_is_an_error_with_its_reason(memory, made, monkeypatch):
+    opened = os.open
+
+    def failing(path, flags, *more, **named):
+        if flags == os.O_RDONLY and os.path.isdir(path):
+            raise OSError(errno.EIO, "Input/output error")
+        return opened(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", failing)
+    ran = memory("supersede", CARD, "--body", NEW)
+    assert ran.code == 2 and "Input/output error" in ran.err and "a fault" not in ran.err

@@ -113,12 +113,13 @@ class Trial:
 
 
 def readable_counts(db):
-    """The reading counts as SQLite reads them, None when it cannot."""
+    """The reading counts as SQLite reads them, those that make sense; None when it cannot."""
     with closing(sqlite3.connect(db)) as connection:
         try:
-            return sorted(connection.execute(COUNTS).fetchall())
+            rows = connection.execute(COUNTS).fetchall()
         except (sqlite3.Error, UnicodeDecodeError):
             return None
+    return sorted(row for row in rows if list(map(type, row)) == [str, int, str])
 
 
 def main(argv=None):
