@@ -17,7 +17,7 @@ ExplainedPart.__doc__ = """What one part of the query added to a hit's score.
 
 `tokens` are what was counted for it (other forms of a word among them), `cards` how many cards have it, `count` how
 often this one has it (the title counts as four, labels as two), `fields` where. Of what a closer look added (`rerank`:
-partial, feedback) there are no tokens and fields, and `cards` counts the best cards only.
+partial, feedback) and a title that is the query there are no tokens and fields, and `cards` counts the best cards only.
 """
 
 

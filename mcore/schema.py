@@ -6,9 +6,10 @@ means: keep `card_stats`, drop the rest, index again.
 version 1: first.
 version 2: folders; when and where a card holds (scope to notes); lists of cards for frequent terms, stems.
 version 3: vocabulary.
+version 4: cards_linked, cards_titled.
 """
 
-VERSION = 3
+VERSION = 4
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
 PLAIN = ("cards", "unreadable", "folders", "meta", "lists", "recent", "lengths", "stems", "vocabulary")
@@ -66,8 +67,8 @@ CREATE TABLE cards (
 CREATE INDEX cards_special             -- holds all that a search asks of special cards: no row is read
     ON cards (doc, scope, mark, valid_from, valid_to, closed_at, special, rel_path) WHERE special = 1;
 CREATE INDEX cards_closed ON cards (closed_by) WHERE closed_by IS NOT NULL;
-CREATE INDEX cards_linked                -- an index of early version 3 lacks it: a little slower to add to
-    ON cards (rel_path) WHERE links IS NOT NULL;
+CREATE INDEX cards_linked ON cards (rel_path) WHERE links IS NOT NULL;
+CREATE INDEX cards_titled ON cards (title COLLATE NOCASE);
 CREATE TABLE unreadable (
     rel_path TEXT PRIMARY KEY,             -- a card file that could not be read as text
     reason TEXT NOT NULL,

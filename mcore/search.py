@@ -10,6 +10,7 @@ For keywords a lower tier is asked only when the one above found nothing, so tha
 precise (`cascade`). For a question one weak hit with every term must not end the search: there cards of
 all tiers stand in one list by score, each with its own tier (`fill`). Which queries are questions is
 `ranking.is_question`. A card that holds only other forms of the words (`ran` for `run`) is any-prefix too.
+A card whose title is the query stands first.
 `coverage` (the share of the terms a hit holds) is for showing and never ranks: re-ranking by it was
 measured in the original and made results worse (capped P@5 66.7 % -> 55.6 %).
 """
@@ -487,10 +488,11 @@ class _Look:
         texts = {
             doc: rerank.shown(rows[doc].title, self.indexer.body(names[rows[doc].id])) for doc in best if doc in rows
         }
-        self.gains = rerank.partial_words(rarities, texts) + (rerank.feedback(scores, texts, pairs) if pairs else [])
+        gains = rerank.partial_words(rarities, texts) + (rerank.feedback(scores, texts, pairs) if pairs else [])
         scores = dict(scores)
-        for gain in self.gains:
+        for gain in gains:
             scores[gain.doc] += gain.score
+        self.gains += gains
         return scores
 
     def _loose(self, lowest):
@@ -579,7 +581,7 @@ class _Look:
         """doc -> score of the best cards (of `docs`, if given) that may answer."""
         if docs is None:
             if self.best is None:
-                self.best = self._passing_scores()
+                self.best = self._titled(self._passing_scores())
             return self.best
         if self.passing is not None:
             docs = {doc for doc in docs if doc in self.passing}
@@ -595,6 +597,17 @@ class _Look:
             scores = self.ranking.scores(self.query, self.store.docs_of(*self.filters))
             return {doc: score for doc, score in scores.items() if score > 0}
         return kept
+
+    def _titled(self, scores):
+        """`scores` with the cards whose title is the query in front of all others."""
+        title = " ".join(self.query.split())
+        docs = [doc for doc in self.store.titled(title) if self.passing is None or doc in self.passing]
+        if not docs or not scores:
+            return scores
+        scores = {**self.ranking.scores(self.query, set(docs)), **scores} if set(docs) - scores.keys() else scores
+        most = max(scores.values())
+        self.gains += [rerank.Gain(doc, "title", title, 1, most) for doc in docs]
+        return scores | {doc: scores[doc] + most for doc in docs}
 
     def _rows(self, scores):
         """Rows of doc -> score, best first; those of equal score by path. Asked for as they are reached."""

@@ -27,6 +27,7 @@ CACHE_KB = 16_000  # pages kept in memory; of SQLite's 2 MB a question at 100,00
 _LAST_CHAR = "\U0010ffff"
 LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
 BATCH = termlists.BATCH
+TITLED = 20  # cards of one title that stand in front of others; as many hits as an answer has at most
 
 NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)  # of a card whose frontmatter says nothing of its life
 Row = namedtuple(
@@ -456,6 +457,12 @@ class Store:
         if limit is not None:
             sql, values = sql + " LIMIT ?", [*values, limit]
         return [doc for (doc,) in self.query(sql, values)]
+
+    def titled(self, title):
+        """The docs of at most TITLED cards with this title, in capital or small Latin letters."""
+        title = title.encode("utf-8", "replace").decode()  # a lone surrogate cannot be bound, and stands in no title
+        sql = "SELECT doc FROM cards WHERE title = ? COLLATE NOCASE LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (title, TITLED))]
 
     def first_docs(self, expr, limit):
         """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""

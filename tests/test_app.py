@@ -181,7 +181,7 @@ CAN_DROP_COLUMNS = pytest.mark.skipif(sqlite3.sqlite_version_info < (3, 35), rea
 def as_version_1(path):
     """Makes an index what version 1 of the schema had."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for index in ("cards_special", "cards_closed", "cards_linked"):
+        for index in ("cards_special", "cards_closed", "cards_linked", "cards_titled"):
             connection.execute(f"DROP INDEX {index}")
         for column in ("scope mark valid_from valid_to review_by pinned confidence links notes closed_at closed_by "
                        "special").split():  # fmt: skip

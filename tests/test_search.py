@@ -42,6 +42,24 @@ def slugs(result):
 # ---- tiers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("query", ["目标", "Rollout Plan", "what is our goal?"])
+def test_a_card_whose_title_is_the_query_stands_first(write_note, make_app, query):
+    for number in range(30):
+        write_note(f"{number}.md", f"# {query} {number}\n\n{query} {query} {query}\n")
+    write_note("titled.md", f"# {query.lower()}\n\n{'other words at length ' * 200}\n")
+    result = search(make_app(), query, is_explained=True)
+    assert paths_of(result)[0] == "titled.md"
+    first = result.explained.hits[0]
+    assert ("title", query) in {(part.kind, part.text) for part in first.parts}
+    assert sum(part.score for part in first.parts) == pytest.approx(first.score, abs=0.001)
+    assert result.hits[0].matched == "all"
+    assert search(make_app(), query, kind="decision").hits == []
+
+
+def test_a_query_that_cannot_be_bound_is_no_title(app):
+    assert search(app, "redis \udc80").hits
+
+
 @pytest.mark.parametrize("query, matched, path", [
     ("redis eviction", "all", "03-Knowledge/redis.md"),
     ("站点", "all", "03-Knowledge/nginx.md"),
