@@ -13,12 +13,12 @@ pure text (no disk, no SQL, no clock)
     validity      which card is in force at a time: intervals, supersede chains, TTL
     variants      characters that are one in simplified and traditional Chinese
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
-    rerank        a closer look at the texts of the best cards: words in part, feedback
     plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
     nearest       words that are a slip or two away from another
     postings      the cards of one frequent term as a compact blob, both ways
     snippet       the place that answers, as the note has it
+    rerank        a closer look at the texts of the best cards: words in part, feedback
     readtext      a page of a long text, and where the next begins
     budget        what fits into so many characters, and what was left out
     fuse          several ranked lists into one (RRF)

@@ -1,6 +1,5 @@
 """What a caller gives for a card, checked before anything is written: title, kind, fields, credentials."""
 
-
 from mcore import hidden, secretscan, validity
 from mcore import scope as scopes
 from mcore.card import KIND_FOLDERS, MAX_TITLE_CHARS

@@ -4,7 +4,6 @@ A door (command line, MCP) reads the list of records and adds nothing: the recor
 arguments with their help and bounds, the call, the text form of the result and the exit code.
 """
 
-
 from mcore.errors import UsageError
 from mcore.record import namedtuple
 

@@ -191,7 +191,7 @@ def _is_compound(piece):
 
 def _is_mixed(word):
     """Whether a word holds letters and digits."""
-    return not word.isalpha() and not word.isdecimal()
+    return not word.isalpha() and any(map(str.isalpha, word)) and any(map(str.isdecimal, word))
 
 
 def unaccented(word):

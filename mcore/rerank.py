@@ -20,7 +20,8 @@ from math import log
 from operator import add
 
 from mcore.record import namedtuple
-from mcore.tokenize import normalize, split_runs
+from mcore.snippet import fold
+from mcore.tokenize import split_runs
 
 DEPTH = 30  # cards; with 50 locomo_turn gains .003 more, the other sets nothing
 CHARS = 4_000  # of a card
@@ -36,8 +37,8 @@ that no rarer word of the query has claimed, or how often it holds the pair.
 
 
 def shown(title, body):
-    """What is looked at of a card."""
-    return normalize(f"{title}\n{body[:CHARS]}")
+    """What is looked at of a card, as the index compares it."""
+    return fold(f"{title}\n{body[:CHARS]}")
 
 
 def partial_words(rarities, texts):

@@ -130,11 +130,13 @@ class FtsSearcher(Searcher):
         variants, more = _usable_variants(query, variants)
         warnings += notes + more
         ask = _Ask(query, terms, match, (kind, source, limits))
-        pool = min(MAX_POOL, max(FUSED_POOL, offset + limit) if variants else offset + limit)
+        # A deeper pool would fuse to another order, and a later page repeat cards of an earlier one.
+        pool = FUSED_POOL if variants else min(MAX_POOL, offset + limit)
         with self.store.reading():
             passing, outside = self._passing(kind, source, limits)
             queries = [self._asked(text, match, pool, ask.filters, passing) for text in [query, *variants]]
             found, query_of = _merged(queries)
+            found = found[:MAX_POOL]
             hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
             searched = self.store.total() - outside.forgotten
             if len(hits) < 2:

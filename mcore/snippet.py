@@ -71,7 +71,7 @@ def _places(text, terms):
         places = _search(text, folded, _patterns(terms, folded))
         if places or text.isascii() and "\0" not in text:
             return places or _search(text, folded, _joint_patterns(terms))
-    folded = _folded(text)
+    folded = fold(text)
     places = _search(text, folded, _patterns(terms, folded))
     return places or _search(text, folded, _joint_patterns(terms))
 
@@ -96,7 +96,7 @@ def _search(text, folded, patterns):
         return []
     places = []
     for start, piece in _pieces(text):
-        folded = _folded(piece)
+        folded = fold(piece)
         if not any(pattern.search(folded) for pattern in patterns):
             continue
         starts, ends = range(len(piece)), range(1, len(piece) + 1)
@@ -150,7 +150,7 @@ def _pieces(text):
         at += len(line)
 
 
-def _folded(text):
+def fold(text):
     """`text` as the index compares it: normalized, Latin letters without their accents."""
     text = normalize(text)
     if not text.isascii() and _ACCENTED.any_in(text):
@@ -167,7 +167,7 @@ def _aligned(piece):
     borders = [at for at, char in enumerate(piece) if not at or not _joins_left(char)] + [len(piece)]
     folded, starts, ends = [], [], []
     for start, end in pairwise(borders):
-        cluster = _folded(piece[start:end])
+        cluster = fold(piece[start:end])
         folded.append(cluster)
         starts += [start] * len(cluster)
         ends += [end] * len(cluster)
@@ -184,7 +184,7 @@ def _joins_left(char):
 @lru_cache(maxsize=256)
 def _starts(term):
     """The first word of each form of a term, folded."""
-    return tuple(_folded(phrase).split(" ", 1)[0] for phrase in (*term.phrases, *term.parts))
+    return tuple(fold(phrase).split(" ", 1)[0] for phrase in (*term.phrases, *term.parts))
 
 
 @lru_cache(maxsize=256)
@@ -192,7 +192,7 @@ def _pattern(term):
     """What a term looks like in folded text: its words with any joint between them; the end may go
     on, as a prefix does."""
     return re.compile(
-        "|".join(r"[\W_]{0,3}".join(map(re.escape, _folded(phrase).split())) for phrase in (*term.phrases, *term.parts))
+        "|".join(r"[\W_]{0,3}".join(map(re.escape, fold(phrase).split())) for phrase in (*term.phrases, *term.parts))
     )
 
 

@@ -6,7 +6,6 @@ alone. Times are seconds since 1970 UTC. A value that cannot be read as what it 
 named in `notes`: a card is never lost over a date.
 """
 
-
 from mcore import scope as scopes
 from mcore.card import os_stem
 from mcore.frontmatter import boolean, text_list, timestamp

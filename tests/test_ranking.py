@@ -280,3 +280,8 @@ def test_words_with_hyphens_between_are_neighbours_as_in_any_sentence():
 def test_a_word_of_letters_and_digits_weighs_more_than_a_plain_one():
     found = weights("mda5 2026 receptor")
     assert found["word", "mda5"] == NAME_WEIGHT and found["word", "2026"] == found["word", "receptor"] == 1.0
+
+
+def test_signs_of_vowels_make_no_name_of_a_word():
+    found = {part.text: part.weight for part in parts("सर्वर कब egr2")}
+    assert found["सर्वर"] == found["कब"] == 1.0 and found["egr2"] == NAME_WEIGHT

@@ -54,6 +54,12 @@ def test_the_beginning_of_a_long_card_is_looked_at():
     assert shown("标题", "x" * 3 * CHARS) == "标题\n" + "x" * CHARS
 
 
+def test_an_accent_is_no_difference():
+    texts = {1: shown("", "my résumé"), 2: shown("", "my resume")}
+    first, second = partial_words({"resume": 5.0}, texts)  # as the query has it, without accents
+    assert first.score == second.score
+
+
 def test_a_question_finds_a_card_with_a_part_of_its_rare_word_first(app, write_note):
     write_note("a.md", "# Notes\n\nthe protein was seen in cells, in the lab and in the field\n")
     write_note("b.md", "# Notes\n\nthe protein was seen in cells, demethylated in the lab\n")

@@ -84,6 +84,19 @@ def test_the_pool_of_fused_wordings_is_deeper_than_a_page(app):
     assert len(result.hits) == 5 and result.retrieval.pool == 30 <= FUSED_POOL <= MAX_POOL
 
 
+def test_pages_of_fused_wordings_repeat_no_card(app, write_note):
+    words = "nginx redis queue cache docker sqlite".split()
+    for number in range(150):
+        text = " ".join(words[number * step % 6] for step in (1, 3, 5, 7))
+        write_note(f"n{number:03}.md", f"# note {number}\n\n{text} {words[number % 5]}")
+    seen, offset = [], 0
+    while offset is not None:
+        result = search(app, "nginx redis", variants=["queue cache", "docker"], match="fill", limit=20, offset=offset)
+        seen += paths_of(result)
+        offset = result.retrieval.next_offset
+    assert len(seen) == len(set(seen)) == result.retrieval.pool > FUSED_POOL
+
+
 @pytest.mark.parametrize("query", ["缓存库", "kv store", "which cache do we use?"])
 def test_aliases_and_questions_are_searched(app, query):
     assert paths_of(search(app, query))[0] == "redis.md"

@@ -12,7 +12,6 @@ The choices, where YAML's own rules would lose what the writer meant:
 - a block that never closes, or holds no key at all, is body.
 """
 
-
 from mcore.frontmatter import flat, tomlread, yamlread
 from mcore.frontmatter.quoting import whole_characters
 from mcore.frontmatter.values import boolean, lookup, number, searchable, tags, text_list, timestamp

@@ -9,7 +9,6 @@ Anything may be asked before `initialize`: nothing here depends on the handshake
 batch is allowed, and a client that probes must get an answer it can go on from.
 """
 
-
 from mcore.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
