@@ -1239,29 +1239,30 @@ def salvage(path):
     except OSError as error:
         raise SetupError(f"cannot read the index {path}", error.strerror or str(error), "try again") from None
     with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
-        connection.execute("PRAGMA cell_size_check = ON")
         stats = _what_is_left(connection, path, "SELECT rel_path, read_count, last_read_at FROM card_stats")
         return _what_is_left(connection, path, "SELECT rel_path, id, content_hash FROM cards"), stats
 
 
 def _what_is_left(connection, path, sql):
-    """The sane rows of a statement up to the first that is damaged; a failing disk is asked twice."""
-    for last_try in (False, True):
+    """The sane rows of a statement up to the first that is damaged; a failing disk is asked twice, and a damaged
+    file again without the strictest look at its pages (a page may have one bad cell among good ones)."""
+    most = []
+    for strict in ("ON", "ON", "OFF"):
+        connection.execute(f"PRAGMA cell_size_check = {strict}")
         found = []
         try:
             for row in connection.execute(sql):
                 if isinstance(row[0], str) and is_sane_id(row[1]) and isinstance(row[2], (str, bytes)):
                     found.append(row)
-            break
+            return max(most, found, key=len)
         except UnicodeDecodeError:
-            break
+            pass
         except sqlite3.Error as error:
             what = _translated(error, path)
             if isinstance(what, StoreBusy):
                 raise what from None
-            if last_try or isinstance(what, StoreDamaged):
-                break
-    return found
+        most = max(most, found, key=len)
+    return most
 
 
 REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"

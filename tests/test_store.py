@@ -421,6 +421,17 @@ def test_ids_and_reading_counts_are_saved_from_a_broken_index(path):
     assert salvage(path) == ([("a.md", 1, b"body words")], [("a.md", 1, "now")])
 
 
+def test_one_bad_cell_of_a_page_takes_the_others_not_with_it(path):
+    store = filled(path)
+    with store.writing():
+        for number in range(12):
+            store.count_read(f"{number}.md", "now")
+    (page,) = store.query("SELECT rootpage FROM sqlite_master WHERE name = 'card_stats'")[0]
+    store.close()
+    overwrite(path, b"\xee", (page - 1) * 4096 + 22)  # where the eighth cell is said to stand
+    assert len(salvage(path)[1]) >= 7
+
+
 def test_numbers_that_damage_made_absurd_are_not_saved(path):
     filled(path, row("a.md"), row("b.md")).close()
     sql(path, f"UPDATE cards SET id = {(1 << 63) - 1} WHERE id = 1")
