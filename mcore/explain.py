@@ -4,6 +4,7 @@ from collections import Counter
 
 from mcore.nearest import nearest
 from mcore.record import namedtuple
+from mcore.render import counted
 from mcore.termlists import FIELD_WEIGHTS
 from mcore.tokenize import is_single, query_pieces, term_expr
 
@@ -71,7 +72,7 @@ def lines(explained):
     text = []
     for term in explained.terms:
         like = f"; the vault has: {', '.join(term.nearest)}" if term.nearest else ""
-        text.append(f"{term.text}: in {term.cards} cards{like}")
+        text.append(f"{term.text}: in {counted(term.cards, 'card')}{like}")
     for number, hit in enumerate(explained.hits, 1):
         text.append(f"{number}. {hit.title}  {hit.path}")
         text.append(f"   {hit.matched}  score {hit.score}  coverage {hit.coverage:.0%}  holds: {', '.join(hit.holds)}")
@@ -80,8 +81,8 @@ def lines(explained):
             forms = f" ({' '.join(others)})" if others and part.kind != "single" else ""
             where = f" in {', '.join(part.fields)}" if part.fields else ""
             name = f"{part.kind} {part.text}{forms}"
-            told = f"{part.count} trigrams" if part.kind == "partial" else f"{part.count}{where}"
-            text.append(f"   {part.score:8.4f}  {name}: {told}; {part.cards} cards have it")
+            told = counted(part.count, "trigram") if part.kind == "partial" else f"{part.count}{where}"
+            text.append(f"   {part.score:8.4f}  {name}: {told}; {counted(part.cards, 'card')} with it")
     return text
 
 

@@ -244,7 +244,7 @@ class Ranking:
                 return {doc for doc, _ in self._among(feature, docs)}
         return None
 
-    def rarities(self):
+    def word_weights(self):
         """word -> weight times rarity, for the words of the query that are no stop words; without regard to other
         forms."""
         sizes = {}

@@ -16,6 +16,7 @@ the trigrams' own rarities in the vault (scifact +.003, cosqa -.006), feedback b
 """
 
 from collections import Counter
+from itertools import islice
 from math import log
 from operator import add
 
@@ -24,7 +25,7 @@ from mcore.snippet import fold
 from mcore.tokenize import split_runs
 
 DEPTH = 30  # cards; with 50 locomo_turn gains .003 more, the other sets nothing
-CHARS = 4_000  # of a card
+CHARS, FEEDBACK_CHARS = 4_000, 1_500  # of a card; the second for feedback, where more gains nothing
 PARTIAL, FEEDBACK = 0.4, 0.2
 EXAMPLES, FEEDBACK_PAIRS = 3, 5
 
@@ -32,7 +33,7 @@ Gain = namedtuple("Gain", "doc kind text count score")
 Gain.__doc__ = """What a closer look adds to a card's score.
 
 `text` is a word of the query or a pair of the best cards; `count` how many of the word's trigrams the card holds
-that no rarer word of the query has claimed, or how often it holds the pair.
+that no weightier word of the query has claimed, or how often it holds the pair.
 """
 
 
@@ -41,31 +42,33 @@ def shown(title, body):
     return fold(f"{title}\n{body[:CHARS]}")
 
 
-def partial_words(rarities, texts):
-    """The Gains of words found in part: `rarities` is word -> weight, `texts` doc -> text as `shown` gives it."""
+def partial_words(weights, texts):
+    """The Gains of words found in part or whole, those with the most weight a letter first: `weights` is word ->
+    weight, `texts` doc -> text as `shown` gives it."""
     gains, claimed = [], set()
-    for word, rarity in sorted(rarities.items(), key=lambda item: -item[1] / len(item[0])):
+    for word, weight in sorted(weights.items(), key=lambda item: -item[1] / len(item[0])):
         trigrams = {word[at : at + 3] for at in range(len(word) - 2)}
         asked = trigrams - claimed
         claimed |= asked
         for doc, text in texts.items() if asked else ():
             if held := sum(trigram in text for trigram in asked):
-                gains.append(Gain(doc, "partial", word, held, PARTIAL * rarity * held / len(trigrams)))
+                gains.append(Gain(doc, "partial", word, held, PARTIAL * weight * held / len(trigrams)))
     return gains
 
 
 def feedback(scores, texts, asked):
     """The Gains of pairs that mark the best cards: `scores` is doc -> score, `texts` doc -> text, the best first,
     `asked` the pairs that the query has itself."""
-    examples = {doc: _pairs(texts[doc]) for doc in list(texts)[:EXAMPLES]}
+    texts = {doc: text[:FEEDBACK_CHARS] for doc, text in texts.items()}
+    examples = {doc: _pairs(text) for doc, text in islice(texts.items(), EXAMPLES)}
     pairs = set().union(*examples.values()) - asked
     held = {doc: pairs & set(map(add, text, text[1:])) for doc, text in texts.items()}
     sizes = Counter(pair for some in held.values() for pair in some)
-    best, marks = max((scores[doc] for doc in examples), default=0), Counter()
+    marks = Counter()
     for doc, counts in examples.items():
         for pair in held[doc]:
             if sizes[pair] > 1:
-                marks[pair] += scores[doc] / best * _share(counts[pair]) * _rarity(sizes[pair], len(texts))
+                marks[pair] += scores[doc] * _share(counts[pair]) * _rarity(sizes[pair], len(texts))
     gains = []
     for pair, _ in sorted(marks.items(), key=lambda item: (-item[1], item[0]))[:FEEDBACK_PAIRS]:
         for doc, text in texts.items():

@@ -480,9 +480,9 @@ class _Look:
 
     def _reranked(self, scores):
         """doc -> score after a closer look at the best cards."""
-        rarities = self.ranking.rarities()
+        weights = self.ranking.word_weights()
         pairs = {part.text for part in self.ranking.asked if part.kind == "pair"}
-        if not scores or not rarities and not pairs:
+        if not scores or not weights and not pairs:
             return scores
         best = heapq.nlargest(rerank.DEPTH, scores, key=lambda doc: (scores[doc], -doc))
         rows = self.store.found(best)
@@ -490,7 +490,7 @@ class _Look:
         texts = {
             doc: rerank.shown(rows[doc].title, self.indexer.body(names[rows[doc].id])) for doc in best if doc in rows
         }
-        gains = rerank.partial_words(rarities, texts) + (rerank.feedback(scores, texts, pairs) if pairs else [])
+        gains = rerank.partial_words(weights, texts) + (rerank.feedback(scores, texts, pairs) if pairs else [])
         scores = dict(scores)
         for gain in gains:
             scores[gain.doc] += gain.score
