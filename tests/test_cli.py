@@ -44,8 +44,9 @@ def finish(process, data=b""):
     return process.returncode, out, err
 
 
-def fill(write_note, notes=500):
-    """Notes that take a second or two to index, of words that differ: cutting and storing them is the work."""
+def fill(write_note, notes=1500):
+    """Notes that take a second or two to index (of 500 a quick machine says nothing), of words that differ: cutting
+    and storing them is the work."""
     for number in range(notes):
         words = " ".join(f"word{number * 7 + n}x数据{n % 97}" for n in range(350))
         write_note(f"{number}.md", f"# note {number}\n\nzebra {words}")
@@ -501,7 +502,7 @@ def test_a_search_needs_neither_stdin_nor_stderr(vault, tmp_path, closed, status
 @pytest.mark.skipif(not POSIX, reason="a terminal of POSIX")
 def test_long_work_shows_progress_on_a_terminal_and_nothing_when_piped(write_note, tmp_path):
     pty = pytest.importorskip("pty")
-    fill(write_note, 1500)  # of 500 a quick machine says nothing
+    fill(write_note)
     status, out, err = finish(start(tmp_path, "index"))
     assert (status, err) == (0, b"") and out.startswith(b"1500 cards: 1500 added")
     ours, theirs = pty.openpty()
