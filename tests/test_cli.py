@@ -31,7 +31,12 @@ def vault(write_note):
 
 
 def start(tmp_path, *argv, **more):
-    """A command as a process of its own over the test's vault."""
+    """A command as a process of its own over the test's vault, which an interrupt reaches as at a terminal.
+
+    A process that a shell script put into the background has interrupts ignored, and hands that on.
+    """
+    if POSIX:
+        more.setdefault("preexec_fn", lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     env = {**os.environ, "MEMORY_AGENT_VAULT": str(tmp_path / "vault"), **more.pop("env", {})}
     command = [sys.executable, os.path.join(ROOT, "memory.py"), *argv]
     pipes = {name: more.pop(name, subprocess.PIPE) for name in ("stdin", "stdout", "stderr")}
