@@ -61,7 +61,11 @@ def backup(app, path):
     except OSError as error:
         hint = "free space or fix permissions, or choose another place"
         raise SetupError(f"cannot write the backup {target}", error.strerror or str(error), hint) from None
-    vault.sync_folder(os.path.dirname(target))
+    try:
+        vault.sync_folder(os.path.dirname(target))
+    except OSError as error:
+        told = f"the backup {target} is whole, but its name may be lost when the power goes"
+        raise SetupError(told, error.strerror or str(error), "make another in a sound place") from None
     cards = [entry.size for name, entry in writer.entries.items() if name.startswith(CARDS)]
     if unread:
         note = f"what could not be read is not in the backup: {unread[0].path}"
@@ -125,7 +129,7 @@ def _walk(settings, skipped, unread):
     root = settings.vault.path
 
     def note(error):
-        if error.filename == root:
+        if error.filename in (root, None, ""):
             hint = "check its permissions"
             raise SetupError(f"cannot look into the vault {root}", error.strerror or "", hint)
         unread.append(vault.Skipped(_shown(os.path.relpath(error.filename, root)), error.strerror or ""))

@@ -33,6 +33,14 @@ def test_nothing_is_lost(program, monkeypatch, tmp_path):
     assert importlib.import_module(program).main(SMALL[program].split()) == 0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals and file systems of POSIX")
+def test_a_backup_on_a_failing_disk_is_an_error_with_its_reason(monkeypatch, tmp_path):
+    """Folders that cannot be listed and a name that cannot be made durable ended in a fault of the program."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert importlib.import_module("failing_calls").main("--commands backup --errors EIO --every 12".split()) == 0
+
+
 def test_every_program_has_a_small_form():
     programs = {name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py")}
     assert programs - {"harness", "calls", "changes"} == set(SMALL)
