@@ -35,7 +35,8 @@ class Writer:
 
     def __init__(self, stream):
         self.entries = {}
-        self._packed = gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0)
+        self._outlet = _Outlet(stream)
+        self._packed = gzip.GzipFile(filename="", fileobj=self._outlet, mode="wb", compresslevel=6, mtime=0)
         self._tar = tarfile.open(fileobj=self._packed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8")
 
     def add(self, name, source, size, mtime_ns):
@@ -55,6 +56,28 @@ class Writer:
         self._tar.addfile(_tar_info(MANIFEST, len(data), 0), io.BytesIO(data))
         self._tar.close()
         self._packed.close()
+
+
+    def abandon(self):
+        """Ends without an archive, after an error: what is still held back goes nowhere. Left alone, the packers
+        would write it when they are collected, and print that the file is closed."""
+        self._outlet.stream = None
+        self._tar.close()
+        self._packed.close()
+
+
+class _Outlet:
+    """Where packed bytes go: a binary file, or nowhere once `stream` is None."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def write(self, data):
+        return len(data) if self.stream is None else self.stream.write(data)
+
+    def flush(self):
+        if self.stream is not None:
+            self.stream.flush()
 
 
 def _tar_info(name, size, mtime_ns):

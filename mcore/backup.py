@@ -103,7 +103,17 @@ def _reading_counts(db_path):
 
 def _pack(settings, stream, counts, progress):
     """(the closed Writer, skipped, unread) after everything was put into the archive."""
-    writer, skipped, unread = archive.Writer(stream), [], []
+    writer = archive.Writer(stream)
+    try:
+        return writer, *_fill(writer, settings, counts, progress)
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _fill(writer, settings, counts, progress):
+    """(skipped, unread) after everything was put into the archive and it was closed."""
+    skipped, unread = [], []
     files = sorted(_walk(settings, skipped, unread))
     for done, (name, path) in enumerate(files):
         if progress:
@@ -120,7 +130,7 @@ def _pack(settings, stream, counts, progress):
     writer.add_bytes(COUNTS, json.dumps(rows, indent=1).encode("ascii"), 0)
     left = [entry._asdict() for entry in skipped + unread]
     writer.close({"created": utc_now(), "program": __version__, "skipped": left})
-    return writer, sorted(skipped), sorted(unread)
+    return sorted(skipped), sorted(unread)
 
 
 def _walk(settings, skipped, unread):

@@ -1,9 +1,11 @@
 """The archive of a backup: any tool opens it, and nothing in a strange one is trusted."""
 
+import gc
 import gzip
 import io
 import json
 import os
+import sys
 import tarfile
 
 import pytest
@@ -36,6 +38,22 @@ def opened(path, limits=LIMITS):
         return (*read(stream, take, limits), taken)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a disk that is full")
+def test_an_archive_that_cannot_be_written_is_given_up_without_a_word(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    stream = open("/dev/full", "wb")
+    writer = Writer(stream)
+    with pytest.raises(OSError, match="space"):
+        writer.add_bytes("vault/a", os.urandom(1 << 20), 0)
+    writer.abandon()
+    with pytest.raises(OSError, match="space"):
+        stream.close()
+    del writer
+    gc.collect()
+    assert told == []
+
+
 def test_what_goes_in_comes_out(tmp_path):
     path, entries = packed(tmp_path)
     about, read_back, taken = opened(path)
@@ -58,8 +76,11 @@ def test_a_name_that_is_no_utf8_and_one_of_400_bytes_come_back(tmp_path):
 
 
 def test_a_file_that_shrinks_while_it_is_packed_is_an_error(tmp_path):
-    with open(tmp_path / "b.tar.gz", "xb") as stream, pytest.raises(OSError):
-        Writer(stream).add("vault/a.md", io.BytesIO(b"short"), 10_000, 0)
+    with open(tmp_path / "b.tar.gz", "xb") as stream:
+        writer = Writer(stream)
+        with pytest.raises(OSError):
+            writer.add("vault/a.md", io.BytesIO(b"short"), 10_000, 0)
+        writer.abandon()
 
 
 # ---- what is refused -----------------------------------------------------------------------------
