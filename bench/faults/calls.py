@@ -15,6 +15,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import namedtuple
+from contextlib import suppress
 
 SYSTEM = (
     "open close read write fsync fstat stat lstat mkdir rmdir listdir scandir link rename replace unlink chmod flock"
@@ -69,7 +70,8 @@ class Calls:
 
         class File(io.FileIO):
             def write(self, data):
-                calls.at("write", self.fileno(), bytes(data))
+                with suppress(InterruptedError):  # io repeats an interrupted write until it is done
+                    calls.at("write", self.fileno(), bytes(data))
                 calls.note("write", (self.fileno(), bytes(data)), None)
                 return super().write(data)
 
