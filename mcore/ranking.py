@@ -189,6 +189,11 @@ def _is_compound(piece):
     return "-" in piece and piece.replace("-", "").strip(".,;:!?()").isalpha()
 
 
+def _other_number(name):
+    """The plural of a name (`e2f`: `e2fs`), or its singular."""
+    return name[:-1] if name[-1] == "s" and _is_mixed(name[:-1]) else name + "s"
+
+
 def _is_mixed(word):
     """Whether a word holds letters and digits."""
     return not word.isalpha() and any(map(str.isalpha, word)) and any(map(str.isdecimal, word))
@@ -277,7 +282,8 @@ class Ranking:
         known = self.store.words_of_stems(set(roots.values()))
         for word in words:
             root = roots.get(word, word)
-            self.forms[word] = list(dict.fromkeys([word, root, *known.get(root, ()), PIECE + word]))
+            number = _other_number(word) if _is_mixed(word) else word
+            self.forms[word] = list(dict.fromkeys([word, root, number, *known.get(root, ()), PIECE + word]))
 
     def _read_loose(self, tokens):
         """token -> {doc: count} for the tokens without a list."""

@@ -490,7 +490,8 @@ class _Look:
         texts = {
             doc: rerank.shown(rows[doc].title, self.indexer.body(names[rows[doc].id])) for doc in best if doc in rows
         }
-        gains = rerank.partial_words(weights, texts) + (rerank.feedback(scores, texts, pairs) if pairs else [])
+        gains = rerank.partial_words(weights, texts) + rerank.lead_words(weights, texts)
+        gains += rerank.feedback(scores, texts, pairs) if pairs else []
         scores = dict(scores)
         for gain in gains:
             scores[gain.doc] += gain.score
