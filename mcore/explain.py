@@ -17,8 +17,9 @@ ExplainedPart = namedtuple("ExplainedPart", "kind text tokens cards count fields
 ExplainedPart.__doc__ = """What one part of the query added to a hit's score.
 
 `tokens` are what was counted for it (other forms of a word among them), `cards` how many cards have it, `count` how
-often this one has it (the title counts as four, labels as two), `fields` where. Of what a closer look added (`rerank`:
-partial, feedback) and a title that is the query there are no tokens and fields, and `cards` counts the best cards only.
+often this one has it (the title counts as four, labels as two), `fields` where. Of what a closer look added
+(`rerank`: partial, lead, feedback) and a title that is the query there are no tokens and fields, and `cards` counts
+the best cards only.
 """
 
 

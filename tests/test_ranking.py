@@ -249,6 +249,16 @@ def test_another_form_of_a_word_finds_a_card_and_the_same_form_finds_it_first(ma
     assert scored(app, "deployed") == ["b.md", "a.md"]
 
 
+def test_the_plural_of_a_name_of_letters_and_digits_is_a_form_of_it(make_app, write_note):
+    write_note("a.md", "# Notes\n\nE2F and the EC2s for 20 days\n")
+    app = make_app()
+    app.indexer.index(app.store)
+    ranking = Ranking(app.store)
+    ranking.scores("E2Fs on ec2 after 20s")
+    counted = {token for feature in ranking.features if feature.part.kind == "word" for token in feature.tokens}
+    assert {"e2f", "ec2s"} <= counted and "20" not in ranking.forms["20s"]
+
+
 def test_a_simplified_query_finds_a_traditional_card_and_the_reverse(make_app, write_note):
     write_note("hant.md", "繁體轉簡體的對照表")
     write_note("hans.md", "数据库备份")

@@ -6,7 +6,18 @@ from functools import partial
 import pytest
 from conftest import paths_of
 
-from mcore.rerank import CHARS, DEPTH, FEEDBACK_PAIRS, PARTIAL, feedback, partial_words, shown
+from mcore.rerank import (
+    CHARS,
+    DEPTH,
+    FEEDBACK_PAIRS,
+    LEAD,
+    LEAD_CHARS,
+    PARTIAL,
+    feedback,
+    lead_words,
+    partial_words,
+    shown,
+)
 
 
 @pytest.fixture
@@ -29,6 +40,16 @@ def test_a_trigram_counts_once_for_the_rarest_word_that_has_it():
 
 def test_a_short_word_is_nothing_in_part():
     assert partial_words({"ab": 5.0}, {1: "ab abc"}) == []
+
+
+def test_a_word_of_three_letters_counts_only_where_a_word_begins():
+    texts = {1: "the gpu", 2: "a_gpu_box", 3: "先看gpu的", 4: "hicgpu and xgpu", 5: "xgpu, then gpus"}
+    assert {gain.doc for gain in partial_words({"gpu": 5.0}, texts)} == {1, 2, 3, 5}
+
+
+def test_a_word_at_the_start_of_a_card_counts_a_little_more():
+    texts = {1: "redis " + "x" * LEAD_CHARS, 2: "x" * LEAD_CHARS + " redis", 3: "credis " + "x" * LEAD_CHARS}
+    assert [(gain.doc, gain.score) for gain in lead_words({"redis": 5.0}, texts)] == [(1, pytest.approx(LEAD * 5.0))]
 
 
 def test_feedback_raises_cards_that_share_what_marks_the_best_ones():
