@@ -30,6 +30,7 @@ from mcore.errors import (
 from mcore.frontmatter import split
 from mcore.prepare import File, helpers_for, list_parts, prepare, prepare_batches, searched_texts
 from mcore.record import namedtuple
+from mcore.render import counted
 from mcore.store import BUSY_SECONDS, Row, is_sane_id, open_store, renew, salvage
 from mcore.tokenize import columns
 
@@ -50,6 +51,12 @@ Freshness.__doc__ = """How true an answer is to the files at the moment it was a
 are known to differ from the index and could not be taken in, `unreadable` card files are in no answer,
 `unchecked` cards lie in folders that there was no time to look into.
 """
+
+
+def stale_warning(files):
+    """Says how many changed files an answer lacks."""
+    are = "is" if files == 1 else "are"
+    return warning("stale", f"{counted(files, 'changed file')} {are} not in this answer yet", "run: memory index")
 
 
 class Indexer:

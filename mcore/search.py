@@ -27,7 +27,7 @@ from mcore.card import revision_of
 from mcore.errors import UsageError, warning
 from mcore.frontmatter import timestamp
 from mcore.fuse import fuse
-from mcore.importer import Freshness
+from mcore.importer import Freshness, stale_warning
 from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.record import namedtuple
@@ -155,7 +155,7 @@ class FtsSearcher(Searcher):
         gone = set().union(*(q.look.gone for q in queries))
         if gone:  # deleted, or out of reach, since they were looked at
             if not freshness.stale:
-                warnings.append(_stale_warning(len(gone)))
+                warnings.append(stale_warning(len(gone)))
             freshness = freshness._replace(stale=max(freshness.stale, len(gone)))
         at = None if not as_of else ANY_TIME if limits.at is None else utc_now(limits.at)
         return Result(query, hits, matched, searched, hidden, outdated, nearest, at, list(limits.scopes or ()),
@@ -714,10 +714,6 @@ def _merged(queries):
     return merged, query_of
 
 
-def _stale_warning(files):
-    return warning("stale", f"{files} changed files are not in this answer yet", "run: memory index")
-
-
 def _query_warnings(query, terms, left_off, freshness):
     warnings = []
     if len(query) > MAX_QUERY_CHARS:
@@ -737,7 +733,7 @@ def _query_warnings(query, terms, left_off, freshness):
             )
         )
     if freshness.stale:
-        warnings.append(_stale_warning(freshness.stale))
+        warnings.append(stale_warning(freshness.stale))
     if freshness.unchecked:
         warnings.append(
             warning(

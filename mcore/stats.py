@@ -3,7 +3,7 @@
 import time
 
 from mcore import validity
-from mcore.errors import warning
+from mcore.importer import stale_warning
 from mcore.prepare import utc_now
 from mcore.record import namedtuple
 
@@ -26,7 +26,7 @@ def stats(app, sync=True):
     cards, readings, most = store.read_counts(LATEST)
     warnings = []
     if freshness.stale:
-        warnings.append(warning("stale", f"{freshness.stale} changed files are not counted yet", "run: memory index"))
+        warnings.append(stale_warning(freshness.stale))
     forgotten = len(store.marked(validity.FORGOTTEN))
     total = store.total() - forgotten
     if not total:

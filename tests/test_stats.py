@@ -68,6 +68,7 @@ def test_numbers_are_of_this_moment_or_say_so(app, write_note):
         busy = stats(app)
         other.execute("ROLLBACK")
     assert (busy.total, busy.freshness.stale, [note.slug for note in busy.warnings]) == (4, 1, ["stale"])
+    assert busy.warnings[0].message == "1 changed file is not in this answer yet"
     assert stats(app).total == 5
 
 

@@ -12,8 +12,6 @@ import json
 
 from mcore.render import scrub
 
-FORMATS = ("claude", "codex", "gemini", "qwen", "cursor", "kimi", "cline", "plain")
-
 # Claude Code takes 10,000 characters whole (measured by others, 20 runs); 2,000 is about 500 tokens.
 DEFAULT_CHARS = 2000
 # Kimi Code has no session channel: its hook runs, and is paid for, with every prompt.
