@@ -11,7 +11,10 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.store import Row, Store, Taken, _on_its_level, is_sane_id, looking, open_store, salvage
+from mcore.store import Row, is_sane_id, looking, open_store, salvage
+from mcore.store.rows import Taken
+from mcore.store.store import Store
+from mcore.store.structure import on_its_level
 from mcore.termlists import varints
 from mcore.tokenize import columns
 
@@ -355,7 +358,7 @@ def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
 def test_the_segment_of_a_build_stands_where_fts5_would_have_put_it(before, after):
     cookie = b"\0\0\0\7"
     given = cookie + bytes.fromhex(before)
-    assert _on_its_level(given) == (given if after is None else cookie + bytes.fromhex(after))
+    assert on_its_level(given) == (given if after is None else cookie + bytes.fromhex(after))
 
 
 def test_captures_after_a_build_leave_its_segment_alone_and_the_index_whole(path):
@@ -388,6 +391,8 @@ def segments(store):
         if count:
             found[level - 1] = count
     return found
+
+
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_statement_that_fails_around_a_transaction_leaves_none_open(path, at):
     """bench/faults/failing_calls.py: a PRAGMA that failed right after BEGIN did, and the next command met it."""

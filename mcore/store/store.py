@@ -1,72 +1,45 @@
-"""The SQLite file: every SQL statement stands here, and no card file is touched.
-
-Every SQLite error leaves as a StoreError that names the file, says why and what to do; a lock is
-told apart from damage. One Store belongs to one thread.
-"""
+"""An open index: every question and every change of it."""
 
 import os
 import sqlite3
-from collections import defaultdict
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 from mcore import schema, termlists
-from mcore.card import CARD_SUFFIXES
-from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
+from mcore.errors import StoreDamaged
 from mcore.postings import DamagedList
-from mcore.record import namedtuple
-from mcore.scope import GLOBAL
-from mcore.tokenize import columns
+from mcore.store.conditions import filters, in_force, in_scope, scope_sql
+from mcore.store.faults import BUSY_SECONDS, REBUILD, guarded
+from mcore.store.form import create_derived
+from mcore.store.probe import INSERT_TEXT, posting_sums, tokens_of
+from mcore.store.rows import (
+    TOLD,
+    Found,
+    Known,
+    LifeRow,
+    Limits,
+    LinkRow,
+    Outside,
+    Row,
+    Taken,
+    detail_of,
+    is_life,
+    is_sane_id,
+    is_text,
+    real_name,
+)
+from mcore.store.structure import on_its_level
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
-BUSY_SECONDS = 30.0  # five seconds were too short for other tools under load (context-mode #218)
 # In bulk loads, with no merging before the end. CPU at 100,000 cards, the end included: 17.5 s with 1 MB, 14.7 with 4,
 # 13.8 with 8, 14.1 with 16 and 64; at 10,000 the room itself costs: 1.1 s with 4 MB, 1.4 with 32.
 FTS_HASH_BYTES = 8 << 20
-CACHE_KB = 16_000  # pages kept in memory; of SQLite's 2 MB a question at 100,000 cards missed a third
 _LAST_CHAR = "\U0010ffff"
 LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
 BATCH = termlists.BATCH
 TITLED = 20  # cards of one title that stand in front of others; as many hits as an answer has at most
-
-NO_LIFE = (None, "", None, None, None, 0, None, None, "", 0)  # of a card whose frontmatter says nothing of its life
-Row = namedtuple(
-    "Row",
-    "id rel_path raw_name title kind source tags priority ttl created updated length "
-    "content_hash size mtime_ns ctime_ns inode racy remark indexed_at "
-    "scope mark valid_from valid_to review_by pinned confidence links notes special columns",
-    defaults=(*NO_LIFE, ("", "", "", "")),
-)
-Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
-
-`id` None lets the database choose one that was never used. `scope` to `special` are what the frontmatter says
-of the card's life (see schema).
-"""
-
-# Columns that are recorded once (a scope, a mark, a time and a path are keys of SQLite's own indexes as well).
-TOLD = "title kind source tags priority ttl created updated length review_by pinned confidence links notes".split()
-
-Found = namedtuple("Found", "id rel_path title kind source score")
-Detail = namedtuple("Detail", "id rel_path raw_name title kind source tags created updated length stamp remark")
-Limits = namedtuple("Limits", "at scopes ranges", defaults=(None, None, ()))
-Limits.__doc__ = """Which cards may answer: those in force `at` a time (None: at any), in one of `scopes` (None: any).
-
-`ranges` are the mapped folders, as `scope.folder_ranges` gives them. Forgotten cards never pass.
-"""
-Outside = namedtuple("Outside", "docs elsewhere not_in_force forgotten")
-Outside.__doc__ = """The docs that limits keep out; of them those for their scope alone, and for their time alone;
-how many cards are forgotten."""
-LifeRow = namedtuple(
-    "LifeRow", "scope mark valid_from valid_to review_by pinned confidence closed_at closed_by content_hash mtime_ns"
-)
-LinkRow = namedtuple("LinkRow", "rel_path links valid_from created mtime_ns")
-
-Known = namedtuple("Known", "rel_path name doc kind source content_hash")
-Known.__doc__ = """What the index says of one card's file; `name` is its real name below the vault."""
-
 _CARD_COLUMNS = ("doc", *Row._fields[:-1])
 _INSERT_CARD = f"INSERT INTO cards ({', '.join(_CARD_COLUMNS)}) VALUES ({', '.join('?' * len(_CARD_COLUMNS))})"
-_INSERT_TEXT = "INSERT INTO cards_fts (rowid, title, labels, body, names) VALUES (?, ?, ?, ?, ?)"
 _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
@@ -80,14 +53,6 @@ _BOTH = "FROM main.cards AS old JOIN built.cards AS new USING (id) WHERE "
 _MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_path"
 _UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
 _GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
-
-Taken = namedtuple("Taken", "lacking moves kept updated gone total late", defaults=(0,))
-Taken.__doc__ = """What came of a takeover: `lacking` (rel_path, id) of the cards that the new index has neither
-under their path nor their id, `moves` old rel_path -> new; counts of cards: `kept` their id, `updated`
-with other content under their path, `gone` ids, the `total` of the new index, and of the lacking the `late`
-ones that were added to it.
-"""
-
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
@@ -169,7 +134,7 @@ class Store:
             values = (folder, folder + _LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
             for row in self.connection.execute(sql, values):
-                yield _real_name(row[0], None), row[2:], row[1]
+                yield real_name(row[0], None), row[2:], row[1]
 
     def each_id(self):
         """(rel_path, id, stamp as a tuple) of every indexed card, one at a time (memory)."""
@@ -249,7 +214,7 @@ class Store:
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM cards_fts_docsize").fetchone()[0]
         rows = list(enumerate(rows, last + 1))
         cut = [(doc, *row.columns) for doc, row in rows]
-        self.connection.executemany(_INSERT_TEXT, cut)
+        self.connection.executemany(INSERT_TEXT, cut)
         self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
         self._unsettle(row.rel_path for _, row in rows)
         if not self._is_loading:
@@ -308,7 +273,7 @@ class Store:
 
     def match(self, expr, limit, kind=None, source=None, limits=None):
         """The best `limit` cards for an FTS5 expression, best first; larger scores are better."""
-        where, values = _filters(kind, source, limits)
+        where, values = filters(kind, source, limits)
         rows = self.query(
             f"SELECT cards.id, rel_path, cards.title, kind, source, -{_BM25} AS score "
             f"FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid "
@@ -319,7 +284,7 @@ class Store:
 
     def count_matches(self, expr, kind=None, source=None, limits=None):
         """How many cards an FTS5 expression finds."""
-        where, values = _filters(kind, source, limits)
+        where, values = filters(kind, source, limits)
         return self.query(
             f"SELECT count(*) FROM cards_fts JOIN cards ON cards.doc = cards_fts.rowid WHERE cards_fts MATCH ?{where}",
             (expr, *values),
@@ -377,7 +342,7 @@ class Store:
         """A Known for every card."""
         rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
         with guarded(self.path):
-            return [Known(path, _real_name(path, raw), *rest) for path, raw, *rest in rows]
+            return [Known(path, real_name(path, raw), *rest) for path, raw, *rest in rows]
 
     # ---- what the ranking reads ------------------------------------------------------------------
 
@@ -471,7 +436,7 @@ class Store:
 
     def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
-        where, values = _filters(kind, source, limits)
+        where, values = filters(kind, source, limits)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
 
     def outside(self, limits):
@@ -493,8 +458,8 @@ class Store:
         return kept[4]
 
     def _find_outside(self, limits):
-        here, names = _in_scope(limits)
-        holds, times = _holds(limits.at)
+        here, names = in_scope(limits)
+        holds, times = in_force(limits.at)
         # Three sets in one row: a quarter of the time that rows of (doc, here, holds) take.
         rows = self.query(
             f"SELECT group_concat(CASE WHEN {holds} AND NOT {here} THEN doc END), "
@@ -514,7 +479,7 @@ class Store:
 
     def lives(self, ids, ranges=()):
         """id -> LifeRow, its scope the one in force."""
-        scope, values = _scope_sql(ranges)
+        scope, values = scope_sql(ranges)
         columns = ", ".join(f"cards.{name}" for name in LifeRow._fields[1:])
         with guarded(self.path):
             found = {}
@@ -523,7 +488,7 @@ class Store:
                 marks = ", ".join("?" * len(part))
                 sql = f"SELECT id, {scope}, {columns} FROM cards WHERE id IN ({marks})"
                 found.update((id, LifeRow(*rest)) for id, *rest in self.connection.execute(sql, [*values, *part]))
-            if not all(map(_is_life, found.values())):
+            if not all(map(is_life, found.values())):
                 raise DamagedList("what is kept of a card's life makes no sense")
             return found
 
@@ -535,15 +500,15 @@ class Store:
 
     def scopes(self, ranges=(), at=None):
         """scope -> (cards, of them in force at `at`, the last change in ns), most cards first."""
-        scope, values = _scope_sql(ranges)
-        where, now = _filters(None, None, Limits(at))
+        scope, values = scope_sql(ranges)
+        where, now = filters(None, None, Limits(at))
         rows = self.query(
             f"SELECT {scope} AS scope, count(*) AS n, sum(1{where}), max(mtime_ns) FROM cards "
             f"WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1",
             [*values, *now],
         )
         with guarded(self.path):
-            if not _is_text([name for name, *_ in rows]):
+            if not is_text([name for name, *_ in rows]):
                 raise DamagedList("a scope is no text")
         return {name: tuple(rest) for name, *rest in rows}
 
@@ -555,7 +520,7 @@ class Store:
 
     def has_passing(self, kind=None, source=None, limits=None):
         """Whether the filters let any card pass."""
-        where, values = _filters(kind, source, limits)
+        where, values = filters(kind, source, limits)
         return bool(self.query(f"SELECT 1 FROM cards WHERE 1{where} LIMIT 1", values))
 
     def marked(self, mark):
@@ -565,7 +530,7 @@ class Store:
 
     def chosen(self, limits, kind, limit, pinned=False):
         """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
-        where, values = _filters(kind, None, limits)
+        where, values = filters(kind, None, limits)
         where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
         rows = self.query(
             f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
@@ -619,7 +584,7 @@ class Store:
 
     def found(self, docs, limits=None):
         """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
-        where, values = _filters(None, None, limits)
+        where, values = filters(None, None, limits)
         with guarded(self.path):
             # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
             own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
@@ -628,7 +593,7 @@ class Store:
             asked = set(docs)
             if any(doc not in asked or doc != same for doc, same, *_ in rows):
                 raise DamagedList("a card has another row in the full text than it is found by")
-            if not all(_is_text(row[3:7]) for row in rows):
+            if not all(is_text(row[3:7]) for row in rows):
                 raise DamagedList("what is kept of a card makes no sense")
             return {doc: Found(*rest) for doc, _, *rest in rows}
 
@@ -656,13 +621,13 @@ class Store:
             rows = list(self._in_batches(sql, ids))
             if any(id != same for id, _, _, same in rows):
                 raise DamagedList("the path of a card is not the one that it is found by")
-            return {id: _real_name(rel_path, raw) for id, rel_path, raw, _ in rows}
+            return {id: real_name(rel_path, raw) for id, rel_path, raw, _ in rows}
 
     def by_id(self, id):
-        return _detail(self.query(_DETAIL + "WHERE id = ?", (id,)))
+        return detail_of(self.query(_DETAIL + "WHERE id = ?", (id,)))
 
     def by_path(self, rel_path):
-        return _detail(self.query(_DETAIL + "WHERE rel_path = ?", (rel_path,)))
+        return detail_of(self.query(_DETAIL + "WHERE rel_path = ?", (rel_path,)))
 
     def paths(self):
         """Every rel_path, sorted."""
@@ -725,7 +690,7 @@ class Store:
         """doc -> a sum over its postings, to be compared with `expected_sums` in the same process."""
         self._open_vocabulary()
         with guarded(self.path):
-            return _posting_sums(self.connection)
+            return posting_sums(self.connection)
 
     def word_faults(self):
         """What the lists beside the full text say otherwise than it, one text a sort. As slow as making them."""
@@ -794,7 +759,7 @@ class Store:
             self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
             structure = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 10").fetchone()
             if structure:
-                raised = (_on_its_level(structure[0]),)
+                raised = (on_its_level(structure[0]),)
                 self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
 
     def _set_fts(self, **settings):
@@ -836,7 +801,7 @@ class Store:
         last = self.last_id()
         for table in schema.TABLES[:-1]:
             self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
-        _create_derived(self.connection)
+        create_derived(self.connection)
         for table in schema.PLAIN:
             self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
         for part in ("data", "idx", "docsize", "config"):
@@ -846,476 +811,6 @@ class Store:
         self.start_ids_after(max(last, built_last or 0))
 
 
-def list_part(path, job):
-    """The termlists.Part of a job, read from an index whose full text nobody writes to meanwhile (other tables
-    may be): no lock is taken, so that its writer need not wait."""
-    with guarded(path), closing(sqlite3.connect(_uri(path, "immutable=1"), uri=True)) as connection:
-        return termlists.part(connection, job)
-
-
-def _real_name(rel_path, raw_name):
-    """The name of a card's file below the vault as the system has it."""
-    # NOT NULL and TEXT say otherwise, a flipped bit does not care.
-    if not isinstance(rel_path, str) or not isinstance(raw_name, (bytes, type(None))):
-        raise sqlite3.DatabaseError("malformed row of cards")
-    return os.fsdecode(raw_name) if raw_name else rel_path
-
-
-def tokens_of(text):
-    """The tokens that the full text makes of a text, each once."""
-    with guarded(":memory:"), closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(schema.CARDS_FTS)
-        connection.execute("INSERT INTO cards_fts (body) VALUES (?)", (text,))
-        connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, cards_fts, row)")
-        return [term for (term,) in connection.execute(f"SELECT term FROM temp.words WHERE {termlists.IS_WORD}")]
-
-
-def holds(columns, expr):
-    """Whether a card cut into these columns answers an FTS5 expression, asked of an index of this one card."""
-    with guarded(":memory:"), closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(schema.CARDS_FTS)
-        connection.execute("INSERT INTO cards_fts (title, labels, body, names) VALUES (?, ?, ?, ?)", columns)
-        return bool(connection.execute("SELECT 1 FROM cards_fts WHERE cards_fts MATCH ?", (expr,)).fetchone())
-
-
-def _on_its_level(structure):
-    """FTS5's structure record with its only segment on the level that fits its size; any other as it is.
-
-    `optimize` leaves the segment on level 1, where the small ones of later captures join it; sixteen of
-    those (about 200 captures) made FTS5 merge all of them at once: 4 s at 100,000 cards. Had the cards
-    come one by one, the segment would stand higher: FTS5 merges level by level, from 64 pages on, four
-    segments into one. Record: a cookie of 4 bytes, then numbers of levels, segments and writes, then for
-    each level the segments being merged and all segments, and for each of these its id, first and last page.
-    """
-    numbers = termlists.varints(structure[4:])
-    levels, is_one = numbers[0], numbers[1:2] == [1]
-    if not is_one or len(numbers) != 6 + 2 * levels or numbers[3 : 3 + 2 * levels] != [0] * (2 * levels - 1) + [1]:
-        return structure
-    segment, pages = numbers[-3:], numbers[-1] - numbers[-2] + 1
-    raised = max(levels, 1 + ((pages // 64).bit_length() + 1) // 2)
-    numbers = [raised, 1, numbers[2], *[0] * (2 * raised - 1), 1, *segment]
-    return structure[:4] + b"".join(map(_varint, numbers))
-
-
-def _varint(number):
-    """A number below 2^56 in SQLite's variable-length form."""
-    block = [number & 0x7F]
-    while number := number >> 7:
-        block.append(number & 0x7F | 0x80)
-    return bytes(reversed(block))
-
-
-def _scope_sql(ranges):
-    """(SQL, values) of a card's scope: its own, else that of its folder, else global."""
-    if not ranges:
-        return f"coalesce(cards.scope, '{GLOBAL}')", []
-    cases = " ".join("WHEN cards.rel_path >= ? AND cards.rel_path < ? THEN ?" for _ in ranges)
-    values = [value for name, first, end in ranges for value in (first, end, name)]
-    return f"coalesce(cards.scope, CASE {cases} ELSE '{GLOBAL}' END)", values
-
-
-def _in_scope(limits):
-    """(SQL, values) that is true for a card in one of the scopes."""
-    if limits.scopes is None:
-        return "1", []
-    scope, names = _scope_sql(limits.ranges)
-    return f"({scope} IN ({', '.join('?' * len(limits.scopes))}))", [*names, *limits.scopes]
-
-
-def _holds(at):
-    """(SQL, values) that is true for a card in force at a time, or for one that is not forgotten."""
-    if at is None:
-        return f"(cards.special = 0 OR cards.mark <> '{FORGOTTEN}')", []
-    return (
-        "(cards.special = 0 OR (cards.mark = '' AND (cards.valid_from IS NULL OR cards.valid_from <= ?) "
-        "AND (cards.valid_to IS NULL OR cards.valid_to > ?) AND (cards.closed_at IS NULL OR cards.closed_at > ?)))"
-    ), [at] * 3
-
-
-def _is_text(values):
-    return all(isinstance(value, str) for value in values)
-
-
-def _is_life(life):
-    """Whether the types of a LifeRow are those that were stored; a flipped bit does not heed a column's type."""
-    times = (life.valid_from, life.valid_to, life.review_by, life.closed_at)
-    return (
-        isinstance(life.content_hash, bytes)
-        and isinstance(life.mtime_ns, int)
-        and _is_text((life.scope, life.mark))
-        and all(isinstance(text, (str, type(None))) for text in (life.confidence, life.closed_by))
-        and all(isinstance(at, (int, float, type(None))) for at in times)
-    )
-
-
 def _docs(joined):
     """The docs of a group_concat, which is None for none."""
     return set(map(int, joined.split(","))) if joined else set()
-
-
-def _filters(kind, source, limits=None):
-    where, values = "", []
-    if limits is not None:
-        for condition, more in (_holds(limits.at), _in_scope(limits)):
-            where += f" AND {condition}"
-            values += more
-    for column, value in (("kind", kind), ("source", source)):
-        if value is not None:
-            where += f" AND cards.{column} = ? COLLATE NOCASE"
-            values.append(value)
-    return where, values
-
-
-def _detail(rows):
-    if not rows:
-        return None
-    *head, size, mtime_ns, ctime_ns, inode, remark = rows[0]
-    return Detail(*head, Stamp(size, mtime_ns, ctime_ns, inode), remark)
-
-
-def expected_sums(cards):
-    """doc -> the sum over the postings that the index should have for it; `cards` are
-    (doc, title, labels, body)."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.execute(schema.CARDS_FTS)
-        connection.execute("BEGIN")
-        connection.executemany(_INSERT_TEXT, ((doc, *columns(*texts)) for doc, *texts in cards))
-        connection.execute("COMMIT")
-        connection.execute("CREATE VIRTUAL TABLE temp.places USING fts5vocab(main, cards_fts, instance)")
-        return _posting_sums(connection)
-
-
-def _posting_sums(connection):
-    sums = defaultdict(int)
-    for doc, term, col, offset in connection.execute("SELECT doc, term, col, offset FROM temp.places"):
-        sums[doc] += hash((term, col, offset))
-    return sums
-
-
-# ---- opening -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def looking(path, wait=BUSY_SECONDS, any_age=False):
-    """A Store over the index at `path` for questions alone: no byte of it and no name beside it changes.
-
-    None when there is no index yet (no file, an empty one). With `any_age` one that an older program made is
-    given too, to be asked for its vault and its stamps. Raises what `open_store` does, and
-    StoreBusy when the index was written to while it was looked at in a way that makes the answers unsure.
-    """
-    before = _at_rest(path)
-    if before == "absent":
-        yield None
-        return
-    # Opened for reading alone, SQLite still makes -wal and -shm where there are none, and leaves them.
-    # Taken as immutable it makes nothing; that holds as long as nobody writes, which is checked below.
-    how = "mode=ro" if before is None else "immutable=1"
-    connection = None
-    try:
-        with guarded(path):
-            connection = sqlite3.connect(_uri(path, how), uri=True, timeout=wait, isolation_level=None)
-            connection.execute("BEGIN")
-            version, ours = _identity(connection)
-            if not ours:
-                _refuse_others(connection, path, version)
-            elif not any_age or version > schema.VERSION:
-                _check_form(connection, path, version)
-            yield Store(connection, path) if ours else None
-    except StoreError:
-        if before is not None and _at_rest(path) != before:
-            raise _written_meanwhile(path) from None
-        raise
-    finally:
-        if connection is not None:
-            connection.close()
-    if before is not None and _at_rest(path) != before:
-        raise _written_meanwhile(path)
-
-
-def _at_rest(path):
-    """A mark of an index that nobody has open for writing; None when somebody may, "absent" when there is
-    no index."""
-    try:
-        info = os.stat(path)
-    except FileNotFoundError:
-        return "absent"
-    except OSError as error:
-        raise SetupError(f"cannot look at the index {path}", error.strerror or "", "check its permissions") from None
-    if os.path.isdir(path):
-        raise SetupError(f"cannot open the index {path}", "a folder has its name", "move it away or choose --db")
-    if os.path.lexists(path + "-wal") or os.path.lexists(path + "-journal"):
-        return None
-    return (info.st_size, info.st_mtime_ns, info.st_ino) if info.st_size else "absent"
-
-
-def _uri(path, how):
-    from urllib.parse import quote
-
-    return f"file:{quote(os.fsencode(os.path.abspath(path)))}?{how}"
-
-
-def _written_meanwhile(path):
-    return StoreBusy(
-        f"the index {path} was written to meanwhile", "another process is at work", "try again in a moment"
-    )
-
-
-def open_store(path, wait=BUSY_SECONDS):
-    """The index at `path`, made if it is not there.
-
-    Raises StoreDamaged when it is not our database or tables are missing, StoreError when a newer
-    program made it, StoreBusy when it stays locked for `wait` seconds, SetupError when the place
-    cannot be written.
-    """
-    _prepare_place(path)
-    with guarded(path):
-        connection = _connect(path, wait)
-        try:
-            try:
-                _set_up(connection, path)
-            except sqlite3.OperationalError as error:
-                # In a sandbox that may write nothing SQLite cannot make the files that WAL needs to be read.
-                if "readonly" not in str(error) or _holds_wal(path):
-                    raise
-                connection.close()
-                from urllib.parse import quote
-
-                connection = _connect(f"file:{quote(os.path.abspath(path))}?immutable=1", wait, uri=True)
-                _set_up(connection, path)
-                return Store(connection, path, frozen=True)
-        except BaseException:
-            connection.close()
-            raise
-    return Store(connection, path)
-
-
-def _connect(path, wait, uri=False):
-    return sqlite3.connect(path, timeout=wait, isolation_level=None, cached_statements=64, uri=uri)
-
-
-def _holds_wal(path):
-    """Whether a part of the index stands in its log only."""
-    try:
-        return os.path.getsize(path + "-wal") > 0
-    except OSError:
-        return False
-
-
-def _prepare_place(path):
-    """Makes the folder (0700) and an empty file (0600) so that nobody else can read the index."""
-    if path.casefold().endswith(CARD_SUFFIXES):
-        raise SetupError(f"cannot use {path} as the index", "it has a card's name", "choose another file with --db")
-    folder = os.path.dirname(path)
-    try:
-        if not os.path.isdir(folder):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        if os.path.isdir(path):
-            raise SetupError(f"cannot open the index {path}", "a folder has its name", "move it away or choose --db")
-        if not os.path.exists(path):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise SetupError(
-            f"cannot make the index {path}",
-            error.strerror or str(error),
-            "check the folder's permissions, or choose another place with --db or MEMORY_AGENT_HOME",
-        ) from None
-
-
-def _set_up(connection, path):
-    """Checks whose database it is and makes the tables in a new one."""
-    connection.execute("BEGIN")  # both marks of one moment: another process may be making the tables just now
-    version, ours = _identity(connection)
-    connection.execute("COMMIT")
-    if not ours:
-        _refuse_others(connection, path, version)
-        _create(connection)
-    else:
-        _check_form(connection, path, version)
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:  # needs the file for itself for a moment; whoever opens it next tries again
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            pass
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
-
-
-def _check_form(connection, path, version):
-    """Raises unless our database at `path` has the form this program works with."""
-    if version > schema.VERSION:
-        raise StoreNewer(
-            f"cannot use the index {path}",
-            f"it has schema {version} and this program knows up to {schema.VERSION}",
-            "upgrade memory-agent, choose another file with --db, or run: memory index --rebuild",
-        )
-    if version < schema.VERSION:
-        raise StoreOutdated(f"cannot use the index {path}", "it was made in an older form", REBUILD)
-    if not _complete(connection):
-        raise StoreDamaged(f"cannot use the index {path}", "tables are missing from it", REBUILD)
-
-
-def _identity(connection):
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version, connection.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
-
-
-def _complete(connection):
-    """Whether all tables are there, those that FTS5 made among them (one of another name stops a rebuild in place)."""
-    names = (*schema.TABLES, *(f"cards_fts_{part}" for part in ("data", "idx", "docsize", "config")))
-    marks = ", ".join("?" * len(names))
-    found = connection.execute(f"SELECT count(*) FROM sqlite_master WHERE name IN ({marks})", names)
-    return found.fetchone()[0] == len(names)
-
-
-def _refuse_others(connection, path, version):
-    """Raises unless a database without our mark is new. What is not ours is never set aside: another
-    program would miss it."""
-    names = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if _identity(connection)[1]:
-        return  # another process has just made it
-    if {"cards", "cards_fts", "card_stats"} <= names:
-        raise StoreDamaged(f"cannot use the index {path}", "its mark is damaged", REBUILD)
-    if names or version:
-        raise SetupError(
-            f"cannot use {path} as the index", "it is another program's database", "choose another with --db"
-        )
-
-
-def _create(connection):
-    """Makes the tables of a new index; of several processes the first one does it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if not _identity(connection)[1]:
-            _create_derived(connection)
-            for statement in _statements(schema.KEPT):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _create_derived(connection):
-    for statement in _statements(schema.DERIVED):
-        connection.execute(statement)
-    connection.execute(schema.CARDS_FTS)
-
-
-def _statements(script):
-    """The statements of a script whose comments and texts hold no semicolon before a line's end."""
-    return [s for s in script.split(";\n") if s.strip()]
-
-
-def renew(path):
-    """Gives an index of an older form the tables of today, empty, in one transaction; `card_stats` stays."""
-    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if _identity(connection)[0] < schema.VERSION:
-            for table in schema.TABLES[:-1]:
-                connection.execute(f"DROP TABLE IF EXISTS {table}")
-            _create_derived(connection)
-            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-        connection.execute("COMMIT")
-
-
-def is_sane_id(value):
-    """Whether a stored number may be an id (or a count); after the largest one SQLite could give no more."""
-    return isinstance(value, int) and 0 < value < 1 << 53
-
-
-def salvage(path):
-    """(old ids, reading counts) that can still be read from a damaged or older index.
-
-    Old ids are (rel_path, id, content_hash); reading counts are rows of card_stats. What is damaged is left
-    out; a file that may be whole and cannot be looked at just now raises SetupError, a locked one StoreBusy.
-    """
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        raise SetupError(f"cannot read the index {path}", error.strerror or str(error), "try again") from None
-    with guarded(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
-        stats = _what_is_left(connection, path, "SELECT rel_path, read_count, last_read_at FROM card_stats")
-        return _what_is_left(connection, path, "SELECT rel_path, id, content_hash FROM cards"), stats
-
-
-def _what_is_left(connection, path, sql):
-    """The sane rows of a statement up to the first that is damaged; a failing disk is asked twice, and a damaged
-    file again without the strictest look at its pages (a page may have one bad cell among good ones)."""
-    most = []
-    for strict in ("ON", "ON", "OFF"):
-        connection.execute(f"PRAGMA cell_size_check = {strict}")
-        found = []
-        try:
-            for row in connection.execute(sql):
-                if isinstance(row[0], str) and is_sane_id(row[1]) and isinstance(row[2], (str, bytes)):
-                    found.append(row)
-            return max(most, found, key=len)
-        except UnicodeDecodeError:
-            pass
-        except sqlite3.Error as error:
-            what = _translated(error, path)
-            if isinstance(what, StoreBusy):
-                raise what from None
-        most = max(most, found, key=len)
-    return most
-
-
-REBUILD = "run: memory index --rebuild (the cards are not touched, reading counts are kept)"
-
-
-@contextmanager
-def guarded(path):
-    """Turns every SQLite error into a StoreError about the index at `path`."""
-    try:
-        yield
-    except UnicodeDecodeError as error:  # text in the file, or SQLite's message that quotes it
-        raise StoreDamaged(f"cannot use the index {path}", "it is damaged (text that is not UTF-8)", REBUILD) from error
-    except DamagedList as error:
-        raise StoreDamaged(f"cannot use the index {path}", f"it is damaged ({error})", REBUILD) from error
-    except sqlite3.Error as error:
-        translated = _translated(error, path)
-        if translated is None:  # a fault of ours in a statement, not of the file
-            raise
-        raise translated from error
-
-
-# What SQLite says of a damaged file; some arrive as OperationalError.
-_DAMAGE = (
-    "malformed",
-    "not a database",
-    "corrupt",
-    "no such table",
-    "no such fts5 table",
-    "no such column",
-    "has no column",
-    "could not decode",
-    "tokenizer",
-    "unrecognized",
-    "parse error",
-    "directive",
-    "reserved fts5",
-    "file format",
-    "vtable constructor",
-    "encrypted",
-    "missing from index",
-    "schema",
-)
-
-
-def _translated(error, path):
-    text = str(error)
-    low = text.lower()
-    if "locked" in low or "busy" in low:
-        return StoreBusy(f"the index {path} is in use", "another process is writing to it", "try again in a moment")
-    if "fts5" in low and "no such module" in low:
-        return SetupError("this Python's SQLite has no FTS5", text, "use a Python whose sqlite3 module has FTS5")
-    if "full" in low or "readonly" in low or "read-only" in low or "unable to open" in low or "disk i/o" in low:
-        return StoreError(f"cannot write the index {path}", text, "check free space and permissions, then try again")
-    if isinstance(error, sqlite3.OperationalError) and not any(sign in low for sign in _DAMAGE):
-        return None
-    return StoreDamaged(f"cannot use the index {path}", f"it is damaged ({text})", REBUILD)

@@ -1,0 +1,19 @@
+"""The SQLite file: every SQL statement stands here, and no card file is touched.
+
+Every SQLite error leaves as a StoreError that names the file, says why and what to do; a lock is
+told apart from damage. One Store belongs to one thread.
+
+`opening` gives a Store (`store`), whose rows are in `rows` and whose conditions in `conditions`; `form` knows which
+tables there must be, `faults` what SQLite's errors mean, `probe` asks FTS5 about single texts.
+"""
+
+from mcore.store.faults import BUSY_SECONDS, REBUILD
+from mcore.store.form import renew
+from mcore.store.opening import list_part, looking, open_store, salvage
+from mcore.store.probe import expected_sums, holds
+from mcore.store.rows import NO_LIFE, TOLD, Limits, Row, is_sane_id
+
+__all__ = [
+    "BUSY_SECONDS", "NO_LIFE", "REBUILD", "TOLD", "Limits", "Row", "expected_sums", "holds", "is_sane_id", "list_part",
+    "looking", "open_store", "renew", "salvage",
+]  # fmt: skip
