@@ -117,11 +117,17 @@ def secret_warnings(secrets):
 
 
 def hidden_warnings(fields, body):
-    """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks)."""
-    found = [(text, place) for _, text in _places(fields, body) for place in hidden.scan(text)]
-    if not found:
-        return []
-    count = sum(place.end - place.start for _, place in found)
-    points = hidden.names("".join(text[place.start : place.end] for text, place in found))
-    message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
-    return [warning("invisible", message, "check where the text came from")]
+    """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks), or that
+    stand for bytes of another encoding, whose text is lost."""
+    warnings, places = [], _places(fields, body)
+    found = [(text, place) for _, text in places for place in hidden.scan(text)]
+    if found:
+        count = sum(place.end - place.start for _, place in found)
+        points = hidden.names("".join(text[place.start : place.end] for text, place in found))
+        message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
+        warnings.append(warning("invisible", message, "check where the text came from"))
+    lost = sum(text.count("\ufffd") for _, text in places)
+    if lost:
+        message = f"the text holds U+FFFD in {lost} places, which stands for bytes that were not UTF-8"
+        warnings.append(warning("not-utf8", message, "convert the text (iconv -t UTF-8) and write it again"))
+    return warnings

@@ -365,6 +365,23 @@ def test_a_body_is_read_from_standard_input_as_utf8(memory, stdin, data, text, b
     assert (answer["status"], shown["title"], shown["text"]) == ("created", "t", text + "\n")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_body_in_marked_utf16_is_read(memory, stdin, encoding):
+    stdin("数据库备份在每天凌晨三点执行，见 crontab 文件".encode(encoding))
+    answer = json.loads(memory("capture", "--title", "t", "--json").out)
+    assert json.loads(memory("show", answer["path"], "--json").out)["text"].startswith("数据库备份在每天")
+    assert answer["warnings"] == []
+
+
+def test_a_body_of_another_encoding_is_told_and_binary_data_refused(memory, stdin):
+    stdin("数据库备份在每天凌晨三点执行，见 crontab 文件".encode("gbk"))
+    answer = json.loads(memory("capture", "--title", "t", "--json").out)
+    assert [note["slug"] for note in answer["warnings"]] == ["not-utf8"]
+    stdin(bytes(range(256)))
+    refused = memory("capture", "--title", "u", "--json")
+    assert refused.code == 2 and "binary data" in json.loads(refused.out)["error"]["message"]
+
+
 def test_a_body_given_leaves_standard_input_alone(memory, stdin):
     stdin(b"something else of more than twenty characters")
     path = json.loads(memory("capture", "--title", "t", "--body", BODY, "--json").out)["path"]
