@@ -26,7 +26,7 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_CARD_BYTES = 16 << 20  # the largest of 86,001 real notes has 0.94 MB
 SYNC_SECONDS = 2.0
 
-_KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float), "scopes": dict}
+KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float), "scopes": dict}
 
 
 def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None, config=None):
@@ -123,7 +123,7 @@ def check_config(path, data):
         raise broken(1, "it is not usable JSON") from None
     if not isinstance(config, dict):
         raise broken(1, 'it must hold one JSON object, such as {"vault": "~/notes"}')
-    for key, kind in _KNOWN.items():
+    for key, kind in KNOWN.items():
         if config.get(key) is None:
             config.pop(key, None)
             continue

@@ -121,6 +121,14 @@ def test_a_bad_index_is_named_and_stays_as_it_is(app, tmp_path, damage, monkeypa
     assert report.status == ("broken" if expected[1] == "error" else "findings")
 
 
+def test_a_setting_that_nothing_reads_is_named(app, tmp_path):
+    (tmp_path / "home/config.json").write_text('{"Vault": null, "sync_second": 1, "colour": "red"}')
+    os.chmod(tmp_path / "home/config.json", 0o600)
+    app._settings = None
+    cures = [each.cure for each in examine(app).findings if each.slug == "config-unknown"]
+    assert cures[:2] == ["did you mean 'vault'?", "did you mean 'sync_seconds'?"] and "scopes" in cures[2]
+
+
 def test_a_broken_config_is_named_with_its_line_and_the_rest_is_looked_at(app, tmp_path, memory, write_note):
     write_note("binary.md", b"\x00\x01\xff" * 20)
     (tmp_path / "home/config.json").write_text('{\n "sync_seconds": 1,\n "vault" 3\n}')
