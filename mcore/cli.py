@@ -73,7 +73,10 @@ def _run(argv):
             return _write(_overview())
         raise UsageError("no command is given", hint="memory --help lists them")
     if word == "help":
-        return _write(_overview())
+        rest = _without_command(argv)
+        if _command_word(rest) in (None, "help"):
+            return _write(_overview())
+        return _run([*rest, "--help"])
     if word == "mcp":
         return _serve(argv)
     from mcore.ops import OPERATIONS

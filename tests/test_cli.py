@@ -216,7 +216,7 @@ MESSAGES = [
     ("show no.md",
      "memory: there is no card 'no.md' in the vault\n"
      "  why: a card is named by the path that search returns, relative to the vault\n"
-     "  do:  search for it\n"),
+     "  do:  search for it; memory index names the files that are left out\n"),
     ("serach x",
      "memory: there is no command 'serach'\n"
      "  do:  did you mean 'search'?\n"),
@@ -321,6 +321,12 @@ def test_the_vault_and_the_index_may_stand_before_or_after_the_command(vault, me
 )
 def test_the_limit_is_pulled_to_its_bounds(vault, memory, value, hits):
     assert len(json.loads(memory("search", "nginx redis", "-n", value, "--json").out)["hits"]) == hits
+
+
+def test_help_of_a_command_is_the_same_either_way(memory):
+    assert memory("help", "search") == memory("search", "--help") and memory("help", "mcp") == memory("mcp", "-h")
+    assert memory("help") == memory("--help") == memory("help", "help")
+    assert memory("help", "serach").code == 2
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
