@@ -134,7 +134,7 @@ def find(store, id, path):
     )
 
 
-_MOST_COMPARED = 2000  # paths, in 0.1 s
+_MOST_COMPARED = 10_000  # paths, in 0.1 s
 
 
 def _near(wanted, paths):
