@@ -128,6 +128,6 @@ def hidden_warnings(fields, body):
         warnings.append(warning("invisible", message, "check where the text came from"))
     lost = sum(text.count("\ufffd") for _, text in places)
     if lost:
-        message = f"the text holds U+FFFD in {lost} places, which stands for bytes that were not UTF-8"
+        message = f"the text holds U+FFFD ({lost} times), which stands for bytes that were not UTF-8"
         warnings.append(warning("not-utf8", message, "convert the text (iconv -t UTF-8) and write it again"))
     return warnings
