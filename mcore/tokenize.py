@@ -73,6 +73,7 @@ PIECE = "\ue000"
 NUMBERED = Pattern(r"([a-z]{2,})([0-9]+)")
 _NUMBER_WITHIN = Pattern(r"[0-9][A-Za-z]")
 _JOINTS = Pattern(r"[_\-./]+")
+_VERSION = Pattern(r"(v)?((?(1)[0-9]+\.)[0-9]+\.[0-9].*)")
 
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
 MAX_WORD = 200  # characters of one query word; the longest real identifiers have under 100
@@ -302,6 +303,9 @@ def _word_terms(word):
     phrases += [
         form for form in identifier_parts(word) if form not in phrases and (whole or not re.search("[0-9]", form))
     ]
+    version = _VERSION.fullmatch(folded)
+    if version:  # `1.2.3` and `v1.2.3` are one version; `0.9` is any number, and not what `v0.9` asks for
+        phrases.append(" ".join(_JOINTS.split(version[2] if version[1] else "v" + folded)))
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
     yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)

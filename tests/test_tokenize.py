@@ -132,6 +132,8 @@ MEETINGS = [
     ("~/.ssh/id_ed25519", "key in ~/.ssh/id_ed25519.pub", True),
     ("2.6.10", "version 2.6.10 of", True),
     ("2.6.10", "version 2.6.1", False),
+    ("1.2.3", "released v1.2.3-rc.1", True), ("v1.2.3", "release 1.2.3", True), ("V1.2", "v1.2.3", True),
+    ("2.6", "版本v2.6.10已上线", True), ("v0.9", "b is 0.9 here", False), ("1.2.3", "v11.2.3", False),
     ("阿里云", "用阿里云部署", True),
     ("阿里云", "阿里和云", False),
     ("云", "天上有云", True),
