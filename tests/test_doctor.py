@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import sys
 from collections import namedtuple
@@ -209,6 +210,17 @@ def test_an_index_whose_vault_is_away_is_told_from_an_empty_vault(app, tmp_path)
     report = examine(app)
     assert ("vault-away", "error", str(tmp_path / "vault"), None) in seen(report)
     assert "not-in-vault" not in {found.slug for found in report.findings}
+
+
+def test_an_emptied_vault_is_cured_as_index_and_search_say(app, tmp_path, write_note):
+    for number in range(12):
+        write_note(f"n{number}.md", "a note")
+    app.indexer.index(app.store)
+    shutil.rmtree(tmp_path / "vault")
+    (tmp_path / "vault").mkdir()
+    report = examine(app)
+    assert ["vault-away"] == [found.slug for found in report.findings if found.severity == "error"]
+    assert report.findings[0].cure.endswith("memory index --rebuild")
 
 
 def test_an_index_that_lost_a_row_of_its_full_text_is_damaged(app):
