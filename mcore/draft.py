@@ -82,8 +82,8 @@ def _checked(name, value):
 def _scope(text):
     found = scopes.normalized(text)
     if found is None:
-        near = scopes.normalized(f"project/{text}")
-        hint = f"did you mean {near}?" if near and "/" not in text else f"it is {scopes.FORMS}"
+        near = scopes.meant(text)
+        hint = f"did you mean {near}?" if near else f"it is {scopes.FORMS}"
         raise UsageError(f"{text[:60]!r} is no scope", hint=hint)
     return found
 
