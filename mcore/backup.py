@@ -12,7 +12,7 @@ import sys
 
 from mcore import __version__, archive, portable, vault
 from mcore.errors import ArchiveError, CardError, McoreError, SetupError, UsageError, warning
-from mcore.paths import check_config
+from mcore.paths import check_config, open_regular
 from mcore.prepare import utc_now
 from mcore.record import namedtuple
 from mcore.store import is_sane_id, looking, open_store, salvage
@@ -176,7 +176,7 @@ def _pack_file(writer, name, path):
         if before is None:
             raise CardError("gone while the backup was made")
         if before.size > AT_ONCE:
-            with open(path, "rb") as source:
+            with open_regular(path) as source:
                 return writer.add(name, source, before.size, before.mtime_ns)
         data, _ = vault.read_bytes(path, AT_ONCE)
         if vault.stamp_of(path) == before and len(data) == before.size:
@@ -215,7 +215,7 @@ def restore(app, path):
     settings, path = app.settings, os.path.abspath(os.path.expanduser(path))
     _check_empty(settings)
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             kept = {}
             _, entries = archive.read(stream, _keeper(kept))
             plan = _checked(entries, kept, settings)

@@ -54,7 +54,9 @@ def _labels(rel_path, title, tags, fields):
 
 
 def one_line(value):
-    """A frontmatter value as one line of text; lists and maps have none."""
+    """A frontmatter value as one line of text; a list of one stands for its item, other lists and maps have none."""
+    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list):
+        value = value[0]
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None or isinstance(value, (list, dict)):

@@ -24,6 +24,12 @@ one), `late` those below folders there was no time for. `scan` has the files of 
 """
 
 
+AWAY_CURE = (
+    "bring the folder back (a drive not mounted?), or name its new place with --vault; was it emptied on purpose: "
+    "memory index --rebuild"
+)
+
+
 def find_changes(store, settings, thorough, deadline=None):
     """The Changes of a vault against its index; `thorough` looks again at what cannot be read and names what is
     left out. Raises SetupError when the vault is away."""
@@ -38,11 +44,11 @@ def find_changes(store, settings, thorough, deadline=None):
     found.take_rows(_rows(store, folders, scan))
     found.take_files({} if thorough else unreadable)
     found.take_unreadable(unreadable)
-    if found.removed and not scan.checked and _is_away(settings.vault.path, len(found.removed)):
+    if found.removed and not scan.checked and is_away(settings.vault.path, len(found.removed)):
         raise SetupError(
             f"the vault {settings.vault.path} is not there, or there is nothing in it",
             f"its index knows {len(found.removed)} cards",
-            "bring the folder back (a drive not mounted?), or name its new place with --vault",
+            AWAY_CURE,
         )
     _settle(store, found.settled(), found.gone(folders), version)
     late = sum(map(store.count_below, scan.late))
@@ -58,7 +64,7 @@ def find_changes(store, settings, thorough, deadline=None):
     )
 
 
-def _is_away(root, cards):
+def is_away(root, cards):
     """Whether it is likelier that a vault is not there (a drive that is not mounted leaves an empty folder) than
     that somebody deleted every card and whatever else was in it."""
     return vault.is_bare(root) and (cards > DELETED_BY_HAND or not vault.is_scannable(root))

@@ -9,7 +9,7 @@ import os
 import sys
 
 from mcore import __version__
-from mcore.errors import EXIT_INTERRUPTED, EXIT_OK, McoreError, UsageError
+from mcore.errors import EXIT_INTERRUPTED, EXIT_OK, CardError, McoreError, UsageError
 
 _GLOBAL_VALUES = ("--db", "--vault", "--home")
 
@@ -73,7 +73,10 @@ def _run(argv):
             return _write(_overview())
         raise UsageError("no command is given", hint="memory --help lists them")
     if word == "help":
-        return _write(_overview())
+        rest = _without_command(argv)
+        if _command_word(rest) in (None, "help"):
+            return _write(_overview())
+        return _run([*rest, "--help"])
     if word == "mcp":
         return _serve(argv)
     from mcore.ops import OPERATIONS
@@ -277,10 +280,18 @@ def _metavar(p):
 
 
 def _standard_input(operation):
-    """The body from standard input: UTF-8 whatever the console's code page."""
+    """The body from standard input: UTF-8 whatever the console's code page, or marked UTF-16 and UTF-32.
+
+    What is not UTF-8 comes as U+FFFD, which every operation that writes warns of.
+    """
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"{operation.name} needs a body", hint="give --body TEXT, or pipe the text into the command")
-    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    from mcore.vault import decode
+
+    try:
+        return decode(sys.stdin.buffer.read())[0]
+    except CardError as error:
+        raise UsageError(f"standard input cannot be a body: {error.message}", hint="pipe in text in UTF-8") from None
 
 
 def _serve(argv):

@@ -42,6 +42,7 @@ _PLAIN = (
 )
 _OTHER_SCRIPTS = "\u3041-\u3096\u30a1-\u30fe\uac00-\ud7a3"
 _ODD = Pattern(f"[^{_PLAIN}]")
+_STRETCH = "\u0640"  # of Arabic
 _ODD_BESIDE_LATIN_AND_HAN = Pattern(f"[^{_PLAIN}{_OTHER_SCRIPTS}]")
 
 
@@ -182,4 +183,4 @@ def fold(text, odd=_ODD):
 def _folded(char):
     """A character's base letters; accents and invisible characters are nothing."""
     letters = unicodedata.normalize("NFKD", normalize(char))
-    return "".join(letter for letter in letters if unicodedata.category(letter) != "Mn")
+    return "".join(letter for letter in letters if unicodedata.category(letter) != "Mn" and letter != _STRETCH)

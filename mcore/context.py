@@ -66,7 +66,8 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
 
 
 def _hidden_note(name, count):
-    hint = "give a scope, or all" if name == "scope" else "search with as_of any shows them"
+    hint = {"scope": "give a scope, or all", "validity": "search with as_of any shows them"}.get(name)
+    hint = hint or f"try again without {name}"
     return warning("hidden", f"left aside for their {name}: {counted(count, 'more card')} that would answer", hint)
 
 

@@ -68,6 +68,8 @@ def _checked(name, value):
         return known_kind(text)
     if name == "scope":
         return _scope(text)
+    if name in (*TIMES, "ttl") and validity.is_left_open(text):
+        return None
     if name in TIMES and timestamp(text) is None:
         raise UsageError(f"{name} {text[:60]!r} is no date", hint="such as 2026-12-01 or 2026-12-01T08:30:00Z")
     if name == "ttl" and validity.length(text) is None:
@@ -80,8 +82,8 @@ def _checked(name, value):
 def _scope(text):
     found = scopes.normalized(text)
     if found is None:
-        near = scopes.normalized(f"project/{text}")
-        hint = f"did you mean {near}?" if near and "/" not in text else f"it is {scopes.FORMS}"
+        near = scopes.meant(text)
+        hint = f"did you mean {near}?" if near else f"it is {scopes.FORMS}"
         raise UsageError(f"{text[:60]!r} is no scope", hint=hint)
     return found
 
@@ -115,11 +117,17 @@ def secret_warnings(secrets):
 
 
 def hidden_warnings(fields, body):
-    """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks)."""
-    found = [(text, place) for _, text in _places(fields, body) for place in hidden.scan(text)]
-    if not found:
-        return []
-    count = sum(place.end - place.start for _, place in found)
-    points = hidden.names("".join(text[place.start : place.end] for text, place in found))
-    message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
-    return [warning("invisible", message, "check where the text came from")]
+    """Says that text holds characters that can hide or reorder words (prompt injection, bidi tricks), or that
+    stand for bytes of another encoding, whose text is lost."""
+    warnings, places = [], _places(fields, body)
+    found = [(text, place) for _, text in places for place in hidden.scan(text)]
+    if found:
+        count = sum(place.end - place.start for _, place in found)
+        points = hidden.names("".join(text[place.start : place.end] for text, place in found))
+        message = f"the text holds {count} invisible, control or direction-changing characters ({points})"
+        warnings.append(warning("invisible", message, "check where the text came from"))
+    lost = sum(text.count("\ufffd") for _, text in places)
+    if lost:
+        message = f"the text holds U+FFFD ({lost} times), which stands for bytes that were not UTF-8"
+        warnings.append(warning("not-utf8", message, "convert the text (iconv -t UTF-8) and write it again"))
+    return warnings

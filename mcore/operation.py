@@ -13,7 +13,8 @@ Param = namedtuple(
 )
 Param.__doc__ = """One argument of an operation.
 
-`type` is string, integer, boolean, array (of strings) or card (an id or a path; a string to JSON).
+`type` is string, integer, boolean, array (of strings), card (an id or a path; a string to JSON) or scalar (a
+string that may be given as a number: `30` of a ttl, `0.6`).
 `choices` are the allowed strings. A number outside [`minimum`, `maximum`] is pulled to the bound when
 `clamp` is set, refused otherwise. `positional` and `flags` ("-n") shape the command line alone. `door`
 is "cli" or "mcp" for an argument that only one of them offers, "both" otherwise. `brief` is what a model is
@@ -107,8 +108,10 @@ def _checked(operation, p, value):
         return value
     if p.type == "array":
         return _strings(value, wrong)
-    if p.type == "card" and isinstance(value, int) and not isinstance(value, bool):
+    if p.type in ("card", "scalar") and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
+    if p.type == "scalar" and isinstance(value, float):
+        value = str(int(value) if value.is_integer() else value)
     if not isinstance(value, str):
         raise wrong("must be text")
     value = _whole(value)
@@ -226,7 +229,7 @@ def input_schema(operation):
     for p in operation.params:
         if p.door == "cli":
             continue
-        entry = {"type": "string" if p.type == "card" else p.type}
+        entry = {"type": "string" if p.type in ("card", "scalar") else p.type}
         if p.type == "array":
             entry["items"] = {"type": "string"}
         if p.choices:

@@ -3,7 +3,9 @@
 Reads the environment and config.json, nothing else.
 """
 
+import errno
 import os
+import stat
 
 from mcore import scope
 from mcore.errors import SetupError
@@ -26,7 +28,7 @@ MAX_CONFIG_BYTES = 1 << 20
 MAX_CARD_BYTES = 16 << 20  # the largest of 86,001 real notes has 0.94 MB
 SYNC_SECONDS = 2.0
 
-_KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float), "scopes": dict}
+KNOWN = {"db": str, "vault": str, "ignore": list, "max_card_bytes": int, "sync_seconds": (int, float), "scopes": dict}
 
 
 def resolve(flag_db=None, flag_vault=None, flag_home=None, env=None, cwd=None, config=None):
@@ -80,13 +82,22 @@ def _absolute(value, base, named):
     return os.path.abspath(os.path.join(base, value) if base else value)
 
 
+def open_regular(path):
+    """A file opened to read its bytes. OSError also for what is no regular file: a FIFO would be waited for."""
+    handle = open(path, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0)))
+    if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+        handle.close()
+        raise OSError(errno.EINVAL, "not a regular file")
+    return handle
+
+
 def read_config(path):
     """config.json as a dict of checked values; {} when there is no such file.
 
     Raises SetupError with the file, the line and the reason.
     """
     try:
-        with open(path, "rb") as handle:
+        with open_regular(path) as handle:
             data = handle.read(MAX_CONFIG_BYTES + 1)
     except FileNotFoundError:
         return {}
@@ -123,7 +134,7 @@ def check_config(path, data):
         raise broken(1, "it is not usable JSON") from None
     if not isinstance(config, dict):
         raise broken(1, 'it must hold one JSON object, such as {"vault": "~/notes"}')
-    for key, kind in _KNOWN.items():
+    for key, kind in KNOWN.items():
         if config.get(key) is None:
             config.pop(key, None)
             continue

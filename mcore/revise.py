@@ -430,7 +430,7 @@ def _to_purge(app, card):
     name = os.fsdecode(detail.raw_name) if detail.raw_name else detail.rel_path
     path = vault.file_path(root, name)
     if not vault.is_walked(root, name, app.settings.ignore):
-        raise CardError(f"{detail.rel_path} is not a card of this vault any more", "", "search again")
+        raise NotFound(f"{detail.rel_path} is not a card of this vault any more", "", "search again")
     return detail.rel_path, path, name
 
 

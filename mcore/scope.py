@@ -14,6 +14,8 @@ FORMS = "global, project/<id> or domain/<id>"
 MAX_SCOPE_CHARS = 200
 
 _SCOPE = Pattern(r"(project|domain)/([^/].*)")
+# `project:shop`, `Projects/shop`, `proj shop`, `项目/商城`: near misses, never taken for the scope itself.
+_LOOSE = Pattern(r"(?:(proj(?:ects?)?|prj|项目|項目|专案|專案)|domains?|领域|領域)[\s:/\\|.#_-]+([^\s:/\\|.#_-].*)")
 _GAPS = Pattern(r"[\s_]+")
 _ODD = Pattern(r"[\x00-\x1f\x7f]")
 
@@ -44,14 +46,23 @@ def asked(text, known):
     return matches[0] if len(matches) == 1 else None
 
 
+def meant(text):
+    """The scope that a text which is none may be meant for: `project:shop` and `shop` for project/shop; or None."""
+    folded = unicodedata.normalize("NFKC", text).strip().casefold()
+    loose = _LOOSE.fullmatch(folded)
+    if loose:
+        return normalized(f"{'project' if loose[1] else 'domain'}/{loose[2]}")
+    return None if any(sign in folded for sign in "/:\\") else normalized(f"project/{folded}")
+
+
 def nearest(text, known, limit=3):
     """Known scopes with an id that looks like that of `text`, nearest first."""
     import difflib
 
-    wanted = normalized(text) or _GAPS.sub("-", text.strip().casefold())[:MAX_SCOPE_CHARS]
+    wanted = normalized(text) or meant(text) or _GAPS.sub("-", text.strip().casefold())[:MAX_SCOPE_CHARS]
     by_id = {}
     for scope in known:
-        if scope != wanted and "/" in scope:
+        if scope != normalized(text) and "/" in scope:
             by_id.setdefault(scope.partition("/")[2], []).append(scope)
     near = difflib.get_close_matches(wanted.partition("/")[2] or wanted, by_id, limit, 0.6)
     return [scope for id in near for scope in by_id[id]][:limit]

@@ -191,7 +191,7 @@ class FtsSearcher(Searcher):
         if name is None or name != scopes.GLOBAL and not self.store.has_scope(name, ranges):
             known = self.store.scopes(ranges)
             name = scopes.asked(scope, known)
-            near = scopes.nearest(scope, known)
+            near = scopes.nearest(scope, known) or list(filter(None, [name is None and scopes.meant(scope)]))
             hint = "did you mean " + ", ".join(near) + "?" if near else "memory stats lists the scopes"
             if name is None:
                 raise UsageError(f"{scope[:60]!r} is no scope: it is {scopes.FORMS}, or all", "", hint)

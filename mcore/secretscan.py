@@ -217,7 +217,7 @@ _VALUE = (
 )
 # `pass` only where a word begins: not in bypass, but in DB_PASS and dbPass.
 _PASSWORD = (
-    r"pass(?:word|wd|phrase|code)s?|pwd|密[码碼]|口令"
+    r"pass(?:word|wd|phrase|code)s?|pwd|密[码碼]|口令|パスワード|パスフレーズ|비밀번호"
     r"|(?<![A-Za-z])pass|(?-i:(?<=[a-z])Pass)"
 )
 _SECRET = r"secret|token|credentials?|key|_auth|[密秘金私][钥鑰匙]|令牌|[凭憑][证據据證]|权杖"
@@ -226,7 +226,7 @@ _ASSIGNMENT = (
     rf"(?ai)(?P<pair>(?<=[/／号號]))?(?:(?P<password>{_PASSWORD})|{_SECRET})[0-9]{{0,2}}(?P<close>{_CLOSE})"
     rf"(?:(?:{_SPACE}?[（(][^()（）\n]{{0,24}}[)）]| for [!-~]{{1,30}}|如下){_CLOSE})?{_SPACE}{{0,8}}"
     rf"(?:(?P<sep>(?::{_SPACE}{{0,3}}(?:str|&str|string|bytes){_SPACE}{{0,3}})?(?::?=(?![=~>])|=>|[:：＝](?!:))|[|,>])"
-    r"|(?P<said>(?:[设設改换換]|[设設]置|修改|重置|更新|更改)?[为為成是][:：]?|(?<= )is |(?=`)))"
+    r"|(?P<said>(?:[设設改换換]|[设設]置|修改|重置|更新|更改)?[为為成是][:：]?|は、?|[은는]|(?<= )is |(?=`)))"
     rf"(?:\*\*|__)?{_SPACE}{{0,8}}(?P<line>\r?\n[ \t>]{{0,8}})?(?:\*{{1,3}}|__)?"
     # "账号/密码：root / value" names the account first.
     rf"(?(pair)(?:[!-.0-9:-~]{{1,40}}(?:{_SPACE}?[/／、，]{_SPACE}?|{_SPACE}))?){_VALUE}"
@@ -544,12 +544,13 @@ _ROWS = (
     ("postman", ("pmak-",), rf"{_START}PMAK-[a-f0-9]{{24}}-[a-f0-9]{{34}}{_END}", _mixed_token),
     ("service-token",
      ("dckr_pat_", "dckr_oat_", "dp.pt.", "figd_", "sbp_", "sb_secret_", "pscale_", "nfp_", "hrku-", "nrak-",
-      "sntrys_", "sntryu_", "rubygems_", "pul-", "atatt3", "sq0csp-", "lsv2_"),
+      "sntrys_", "sntryu_", "rubygems_", "pul-", "atatt3", "sq0csp-", "lsv2_", "tskey-"),
      rf"{_START}(?:dckr_[po]at_[A-Za-z0-9_-]{{27,40}}|dp\.pt\.[A-Za-z0-9]{{40,44}}|figd_[A-Za-z0-9_-]{{38,60}}"
      r"|sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{22,50}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"
      r"|nfp_[A-Za-z0-9]{36}|HRKU-[A-Za-z0-9_-]{36,70}|NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_-]{40,250}"
      r"|rubygems_[a-f0-9]{48}|pul-[a-f0-9]{40}|ATATT3[A-Za-z0-9_=-]{60,250}|sq0csp-[A-Za-z0-9_-]{43}"
-     rf"|lsv2_(?:pt|sk)_[a-f0-9]{{32}}_[a-f0-9]{{10}}){_END}", _mixed_token),
+     rf"|lsv2_(?:pt|sk)_[a-f0-9]{{32}}_[a-f0-9]{{10}}|tskey-[a-z]{{3,8}}-[A-Za-z0-9]{{8,24}}-[A-Za-z0-9]{{20,48}}){_END}",
+     _mixed_token),
     ("alibaba-ak", ("ltai",), rf"{_START}LTAI[A-Za-z0-9]{{12,26}}{_END}", _mixed_token),
     ("tencent-ak", ("akid",), rf"{_START}AKID[A-Za-z0-9]{{28,40}}{_END}", _mixed_token),
     ("azure-storage", ("accountkey", "sharedaccesskey"),
@@ -572,7 +573,8 @@ _ROWS = (
      rf"|--(?:password|passwd|pass|token|secret|api-?key))[ \t]{{1,4}}{_VALUE}", _command),
     ("password-assignment",
      ("pass", "pwd", "secret", "token", "credential", "key", "_auth", "密码", "密碼", "口令", "密钥", "密鑰",
-      "密匙", "秘钥", "秘鑰", "金鑰", "金钥", "私钥", "私鑰", "令牌", "凭证", "凭据", "憑證", "憑據", "权杖"),
+      "密匙", "秘钥", "秘鑰", "金鑰", "金钥", "私钥", "私鑰", "令牌", "凭证", "凭据", "憑證", "憑據", "权杖", "パス",
+      "비밀번호"),
      _ASSIGNMENT, _assigned),
 )
 # fmt: on

@@ -4,7 +4,7 @@ import os
 import time
 
 from mcore import validity, vault
-from mcore.card import content_hash, name_key, revision_of
+from mcore.card import content_hash, name_key, os_stem, revision_of
 from mcore.cardfile import read_card
 from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
 from mcore.prepare import utc_now
@@ -32,7 +32,7 @@ def show(app, card=None, id=None, path=None, offset=0, max_chars=20_000, full=Fa
     Raises NotFound when the vault has no such card. The text is read from the file itself.
     """
     freshness = app.freshness(sync)
-    detail = find(app.store, *address(card, id, path))
+    detail = _named(app.store, card, id, path)
     _, data = card_bytes(app, detail)
     text, remark = vault.decode(data)
     content = read_card(detail.rel_path, text)
@@ -67,6 +67,17 @@ def show(app, card=None, id=None, path=None, offset=0, max_chars=20_000, full=Fa
         life.closed_by,
         warnings,
     )
+
+
+def _named(store, card, id, path):
+    """The Detail of the card that is asked for; a hit's id and its path may be given together."""
+    if card in (None, "") and id is not None and path not in (None, ""):
+        detail, other = find(store, id, None), find(store, None, path)
+        if detail.id != other.id:
+            named = f"id {id} is {detail.rel_path}, and the path names {other.rel_path}"
+            raise UsageError("show needs one card", named, "give its id or its path, as search returns them")
+        return detail
+    return find(store, *address(card, id, path))
 
 
 def _life(app, detail):
@@ -114,14 +125,29 @@ def find(store, id, path):
     if wanted in unreadable:
         raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "mend the file, then run: memory index")
     store.check_rows()
-    import difflib
-
-    near = difflib.get_close_matches(wanted[:200], paths, 3, 0.6)
+    near = _near(wanted[:4096], paths)
+    hint = "search for it; memory index names the files that are left out"
     raise NotFound(
         f"there is no card {wanted[:200]!r} in the vault",
         "a card is named by the path that search returns, relative to the vault",
-        "did you mean " + ", ".join(near) + "?" if near else "search for it",
+        "did you mean " + ", ".join(near) + "?" if near else hint,
     )
+
+
+_MOST_COMPARED = 10_000  # paths, in 0.1 s
+
+
+def _near(wanted, paths):
+    """Up to three paths that may be meant: of the same file name (as after the path of the vault, or without
+    folder or suffix), else spelt alike."""
+    name = name_key(wanted.rstrip("/").rsplit("/", 1)[-1])
+    stem = os_stem(name)
+    same = [path for path in paths if name and name_key(path.rsplit("/", 1)[-1]) in (name, stem + ".md")]
+    if same:
+        return sorted(same, key=lambda path: (not name_key(wanted).endswith("/" + name_key(path)), path))[:3]
+    import difflib
+
+    return difflib.get_close_matches(wanted[:200], paths, 3, 0.6) if len(paths) <= _MOST_COMPARED else []
 
 
 def card_bytes(app, detail):

@@ -10,6 +10,7 @@ card that holds it. Started as a script from inside mcore/, this file would hide
 
 import re
 import unicodedata
+from functools import cache
 from itertools import groupby
 from operator import add
 
@@ -73,6 +74,7 @@ PIECE = "\ue000"
 NUMBERED = Pattern(r"([a-z]{2,})([0-9]+)")
 _NUMBER_WITHIN = Pattern(r"[0-9][A-Za-z]")
 _JOINTS = Pattern(r"[_\-./]+")
+_VERSION = Pattern(r"(v)?((?(1)[0-9]+\.)[0-9]+\.[0-9].*)")
 
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
 MAX_WORD = 200  # characters of one query word; the longest real identifiers have under 100
@@ -122,7 +124,32 @@ def _with_pairs(pieces):
     if len(pieces) > 1:
         pieces[1::2] = _pairs(pieces[1::2])
     text = " ".join(pieces)
-    return re.sub(_BORDER, " ", text) if _may_be_foreign(others) and re.search(_SPACED_FOREIGN, others) else text
+    return _foreign(text) if _may_be_foreign(others) and re.search(_SPACED_FOREIGN, others) else text
+
+
+def _foreign(text):
+    """Folded text with a space where Latin is glued to another spaced script, and without optional marks."""
+    return re.sub(_BORDER, " ", without_marks(text))
+
+
+def without_marks(text):
+    """Folded text without the marks that are written or left out as one likes: `Ёлка`, `Αθήνα`, the points of
+    Hebrew, the vowels of Arabic. (Those of Latin letters are left out by FTS5.)"""
+    return text.translate(_optional_marks())
+
+
+@cache
+def _optional_marks():
+    """A table for `translate`: Greek letters without accents, ё as е, alif without hamza; points, vowel signs and
+    the stretching stroke as nothing."""
+    table = {
+        code: unicodedata.normalize("NFD", chr(code))[0]
+        for block in (range(0x370, 0x400), range(0x1F00, 0x2000))
+        for code in block
+        if unicodedata.category(chr(code)) == "Ll"
+    }
+    nothing = (*range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7, 0x640, *range(0x64B, 0x660), 0x670)
+    return table | {0x451: "\u0435"} | dict.fromkeys((0x622, 0x623, 0x625), "\u0627") | dict.fromkeys(nothing)
 
 
 def _may_be_foreign(text):
@@ -272,7 +299,7 @@ def query_pieces(query):
 def _whole_words(text):
     """The words or identifiers of a text that hold a letter or digit at all."""
     if not text.isascii() and any("\u0370" <= char < "\u2000" for char in text):
-        text = re.sub(_BORDER, " ", text.casefold())
+        text = _foreign(text.casefold())
     for word in text.split():
         word = word.strip(_TRIM)[:MAX_WORD]
         if any(map(str.isalnum, word)):
@@ -302,6 +329,9 @@ def _word_terms(word):
     phrases += [
         form for form in identifier_parts(word) if form not in phrases and (whole or not re.search("[0-9]", form))
     ]
+    version = _VERSION.fullmatch(folded)
+    if version:  # `1.2.3` and `v1.2.3` are one version; `0.9` is any number, and not what `v0.9` asks for
+        phrases.append(" ".join(_JOINTS.split(version[2] if version[1] else "v" + folded)))
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
     yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)

@@ -38,20 +38,27 @@ FIELDS = frozenset(
 )
 
 _UNITS = {
-    "s": 1, "sec": 1, "second": 1, "秒": 1,
-    "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60, "分鐘": 60,
-    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "小時": 3600, "时": 3600,
-    "d": 86400, "day": 86400, "天": 86400, "日": 86400,
-    "w": 604800, "week": 604800, "周": 604800, "週": 604800, "星期": 604800,
-    "mo": 2592000, "month": 2592000, "月": 2592000, "个月": 2592000, "個月": 2592000,
-    "y": 31536000, "year": 31536000, "年": 31536000,
+    "s": 1, "sec": 1, "second": 1, "秒": 1, "秒钟": 1, "秒间": 1, "초": 1,
+    "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60, "分间": 60, "분": 60,
+    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "时": 3600, "时间": 3600, "시간": 3600,
+    "d": 86400, "day": 86400, "天": 86400, "日": 86400, "日间": 86400, "일": 86400,
+    "w": 604800, "week": 604800, "周": 604800, "周间": 604800, "星期": 604800, "주": 604800, "주일": 604800,
+    "mo": 2592000, "month": 2592000, "月": 2592000, "个月": 2592000, "个月间": 2592000, "달": 2592000, "개월": 2592000,
+    "y": 31536000, "year": 31536000, "年": 31536000, "年间": 31536000, "년": 31536000,
 }  # fmt: skip
-_LENGTH = Pattern(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+?|[^\W\d_a-z]+)?(?:(?<=[a-z]{2})s)?")
+# Traditional and Japanese spellings, as the simplified ones above.
+_SPELT = str.maketrans("週間時鐘個箇ヶヵケカか兩", "周间时钟个个个个个个个两")
+_NUMERAL = "[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九半]"
+_DIGITS = {char: at for at, char in enumerate("零一二三四五六七八九")} | {"两": 2, "半": 0.5}
+_PART = Pattern(
+    rf"([0-9]+(?:\.[0-9]+)?|{_NUMERAL})[ ]*([a-z]+|[^\W\d_a-z一二两三四五六七八九十半]*)[ ]*(?:(?:,|and\b)[ ]*)?"
+)
 _ISO = Pattern(
     r"p(?:([0-9]+)y)?(?:([0-9]+)m)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:t(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?)?"
 )
 _ISO_UNITS = (31536000, 2592000, 604800, 86400, 3600, 60, 1)
-_NEVER = {"", "none", "null", "never", "forever", "0", "永久", "永不"}
+_OPEN = {"", "none", "null", "never", "forever", "永久", "永不"}
+_NEVER = _OPEN | {"0", "permanent"}
 _WIKILINK = Pattern(r"!?\[\[([^\]|#]+)(?:#[^\]|]*)?(?:\|[^\]]*)?\]\]")
 _MARKDOWN_LINK = Pattern(r"\[[^\]]*\]\(<?([^)>]+)>?\)")
 
@@ -64,8 +71,8 @@ def read(by_name):
 
     def time(*names):
         for name in names:
-            value = by_name.get(name)
-            if value in (None, ""):
+            value = _single(by_name.get(name))
+            if value is None or isinstance(value, str) and is_left_open(value):
                 continue
             seconds = timestamp(value)
             if seconds is not None:
@@ -94,9 +101,8 @@ def _shown(value):
 
 
 def _scope(value, notes):
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if value in (None, "", []):
+    value = _single(value)
+    if value in (None, ""):
         return None
     found = scopes.normalized(value)
     if found is None:
@@ -104,7 +110,18 @@ def _scope(value, notes):
     return found
 
 
+def is_left_open(text):
+    """Whether a text says that there is no end: `never`, `永久`, nothing."""
+    return text.strip().casefold() in _OPEN
+
+
+def _single(value):
+    """The item of a list of one, which stands for itself; else the value."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else None if value == [] else value
+
+
 def _length(value, notes):
+    value = _single(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in _NEVER):
         return None
     seconds = length(value)
@@ -114,18 +131,47 @@ def _length(value, notes):
 
 
 def length(text):
-    """Seconds of a length of time such as `30d`, `12 hours`, `2周`, `P1M`, or `30` (days); None for none."""
+    """Seconds of a length of time: `30d`, `12 hours`, `2周`, `1h 30m`, `半年`, `P1M`, or `30` (days); None for none."""
     if not isinstance(text, str) or len(text) > 60:
         return None
     text = text.strip().casefold()
-    found = _LENGTH.fullmatch(text)
-    if found:
-        unit = found[2] or "d"
-        return float(found[1]) * _UNITS[unit] if unit in _UNITS else None
+    if not text.isascii():
+        import unicodedata
+
+        text = unicodedata.normalize("NFKC", text).translate(_SPELT)
     found = _ISO.fullmatch(text)
-    if not found or not any(found.groups()):
-        return None
-    return float(sum(int(n or 0) * unit for n, unit in zip(found.groups(), _ISO_UNITS, strict=True)))
+    if found and any(found.groups()):
+        return float(sum(int(n or 0) * unit for n, unit in zip(found.groups(), _ISO_UNITS, strict=True)))
+    return _sum_of_parts(text)
+
+
+def _sum_of_parts(text):
+    """Seconds of `1 week, 2 days`: numbers with a unit each; one number alone counts days."""
+    total, at = 0.0, 0
+    while at < len(text):
+        part = _PART.match(text, at)
+        if not part:
+            return None
+        number, unit = part.groups()
+        if not unit and part.end() - at == len(text):
+            unit = "d"
+        if unit not in _UNITS and len(unit) > 2:
+            unit = unit.removesuffix("s")
+        if unit not in _UNITS:
+            return None
+        total += _amount(number) * _UNITS[unit]
+        at = part.end()
+    return total if at else None
+
+
+def _amount(number):
+    """The number written in digits or in Chinese numerals up to 99."""
+    if number[0].isdecimal():
+        return float(number)
+    if "十" not in number:
+        return _DIGITS[number]
+    tens, _, ones = number.partition("十")
+    return 10 * _DIGITS.get(tens, 1) + _DIGITS.get(ones, 0)
 
 
 def _links(value):

@@ -271,6 +271,14 @@ def test_of_a_hostile_archive_nothing_is_written(tmp_path, what):
     assert state(tmp_path) == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_is_no_archive_and_not_waited_for(tmp_path, make_app):
+    os.mkfifo(tmp_path / "b.tar.gz")
+    with pytest.raises(SetupError) as caught:
+        backup.restore(make_app(), str(tmp_path / "b.tar.gz"))
+    assert caught.value.why == "not a regular file"
+
+
 def test_names_that_would_fall_together_are_refused_where_they_would(tmp_path, monkeypatch):
     path = strange(tmp_path, [("vault/Case.md", b"1"), ("vault/case.md", b"2")])
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -38,7 +38,8 @@ def test_the_title_is_the_frontmatter_s_else_the_heading_else_the_file_name(text
         ("07-Tools/a.md", "x", "tool"),
         ("07-Tools/a.md", "---\nkind: Mistake\n---\n", "mistake"),
         ("a.md", "---\nkind: own word\n---\n", "own word"),
-        ("a.md", "---\nkind: [x]\n---\n", "knowledge"),
+        ("a.md", "---\nkind: [x, y]\n---\n", "knowledge"),
+        ("a.md", "---\nkind: [Tool]\n---\n", "tool"),
         ("x/08-mistakes/a.md", "", "mistake"),
     ],
 )
@@ -93,7 +94,8 @@ def test_no_text_is_beyond_reading(text):
 
 @pytest.mark.parametrize(
     "value, line",
-    [("a  b\n c", "a b c"), (True, "true"), (False, "false"), (None, ""), ([1], ""), ({}, ""), (1.5, "1.5"), (0, "0")],
+    [("a  b\n c", "a b c"), (True, "true"), (False, "false"), (None, ""), ([1], "1"), ([1, 2], ""), ([], ""), ({}, ""),
+     (1.5, "1.5"), (0, "0")],
 )
 def test_a_value_on_one_line(value, line):
     assert one_line(value) == line

@@ -216,7 +216,7 @@ MESSAGES = [
     ("show no.md",
      "memory: there is no card 'no.md' in the vault\n"
      "  why: a card is named by the path that search returns, relative to the vault\n"
-     "  do:  search for it\n"),
+     "  do:  search for it; memory index names the files that are left out\n"),
     ("serach x",
      "memory: there is no command 'serach'\n"
      "  do:  did you mean 'search'?\n"),
@@ -323,6 +323,12 @@ def test_the_limit_is_pulled_to_its_bounds(vault, memory, value, hits):
     assert len(json.loads(memory("search", "nginx redis", "-n", value, "--json").out)["hits"]) == hits
 
 
+def test_help_of_a_command_is_the_same_either_way(memory):
+    assert memory("help", "search") == memory("search", "--help") and memory("help", "mcp") == memory("mcp", "-h")
+    assert memory("help") == memory("--help") == memory("help", "help")
+    assert memory("help", "serach").code == 2
+
+
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_help_names_every_argument(memory, operation):
     ran = memory(operation.name, "--help")
@@ -363,6 +369,23 @@ def test_a_body_is_read_from_standard_input_as_utf8(memory, stdin, data, text, b
     answer = json.loads(memory("capture", "--title", "t", *body, "--json").out)
     shown = json.loads(memory("show", answer["path"], "--json").out)
     assert (answer["status"], shown["title"], shown["text"]) == ("created", "t", text + "\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_body_in_marked_utf16_is_read(memory, stdin, encoding):
+    stdin("数据库备份在每天凌晨三点执行，见 crontab 文件".encode(encoding))
+    answer = json.loads(memory("capture", "--title", "t", "--json").out)
+    assert json.loads(memory("show", answer["path"], "--json").out)["text"].startswith("数据库备份在每天")
+    assert answer["warnings"] == []
+
+
+def test_a_body_of_another_encoding_is_told_and_binary_data_refused(memory, stdin):
+    stdin("数据库备份在每天凌晨三点执行，见 crontab 文件".encode("gbk"))
+    answer = json.loads(memory("capture", "--title", "t", "--json").out)
+    assert [note["slug"] for note in answer["warnings"]] == ["not-utf8"]
+    stdin(bytes(range(256)))
+    refused = memory("capture", "--title", "u", "--json")
+    assert refused.code == 2 and "binary data" in json.loads(refused.out)["error"]["message"]
 
 
 def test_a_body_given_leaves_standard_input_alone(memory, stdin):

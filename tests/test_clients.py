@@ -352,6 +352,8 @@ YAML_PUTS = [
     ("---\na: 1", "---\na: 1\ne:\n  m:\n    k: v"),
     ("e: {} # none\nb: 1\n", "e: # none\n  m:\n    k: v\nb: 1\n"),
     ("e:\nb: 1\n", "e:\n  m:\n    k: v\nb: 1\n"),
+    ("e: ~ # none\nb: 1\n", "e: # none\n  m:\n    k: v\nb: 1\n"), ("b: 1\ne: null", "b: 1\ne:\n  m:\n    k: v"),
+    ("~\n", "e:\n  m:\n    k: v\n"),
     ("e:\n    x:\n        y: 1\n    # tail\n# root\n",
      "e:\n    x:\n        y: 1\n    # tail\n    m:\n        k: v\n# root\n"),
     ("e:\r\n  x: |\r\n    m:\r\n      k: no\r\n\r\nb: 1\r\n",
@@ -914,6 +916,16 @@ def test_a_folder_in_the_place_of_the_file_is_refused(tmp_path):
     with pytest.raises(SetupError, match="cannot read"):
         plan("cursor", COMMAND, here)
     assert not next(found for found in listing(COMMAND, here) if found.name == "cursor").connected
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_in_the_place_of_the_file_is_refused_and_not_waited_for(tmp_path):
+    here = machine(tmp_path)
+    os.makedirs(os.path.dirname(file_of("cursor", here)))
+    os.mkfifo(file_of("cursor", here))
+    with pytest.raises(SetupError) as caught:
+        plan("cursor", COMMAND, here)
+    assert caught.value.why == "not a regular file"
 
 
 def test_a_file_that_changed_since_the_plan_is_not_written(tmp_path):

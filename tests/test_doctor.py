@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import sys
 from collections import namedtuple
@@ -121,6 +122,14 @@ def test_a_bad_index_is_named_and_stays_as_it_is(app, tmp_path, damage, monkeypa
     assert report.status == ("broken" if expected[1] == "error" else "findings")
 
 
+def test_a_setting_that_nothing_reads_is_named(app, tmp_path):
+    (tmp_path / "home/config.json").write_text('{"Vault": null, "sync_second": 1, "colour": "red"}')
+    os.chmod(tmp_path / "home/config.json", 0o600)
+    app._settings = None
+    cures = [each.cure for each in examine(app).findings if each.slug == "config-unknown"]
+    assert cures[:2] == ["did you mean 'vault'?", "did you mean 'sync_seconds'?"] and "scopes" in cures[2]
+
+
 def test_a_broken_config_is_named_with_its_line_and_the_rest_is_looked_at(app, tmp_path, memory, write_note):
     write_note("binary.md", b"\x00\x01\xff" * 20)
     (tmp_path / "home/config.json").write_text('{\n "sync_seconds": 1,\n "vault" 3\n}')
@@ -201,6 +210,17 @@ def test_an_index_whose_vault_is_away_is_told_from_an_empty_vault(app, tmp_path)
     report = examine(app)
     assert ("vault-away", "error", str(tmp_path / "vault"), None) in seen(report)
     assert "not-in-vault" not in {found.slug for found in report.findings}
+
+
+def test_an_emptied_vault_is_cured_as_index_and_search_say(app, tmp_path, write_note):
+    for number in range(12):
+        write_note(f"n{number}.md", "a note")
+    app.indexer.index(app.store)
+    shutil.rmtree(tmp_path / "vault")
+    (tmp_path / "vault").mkdir()
+    report = examine(app)
+    assert ["vault-away"] == [found.slug for found in report.findings if found.severity == "error"]
+    assert report.findings[0].cure.endswith("memory index --rebuild")
 
 
 def test_an_index_that_lost_a_row_of_its_full_text_is_damaged(app):

@@ -89,6 +89,19 @@ def test_a_list_is_taken_as_a_list_as_json_text_or_with_commas(given, taken):
         assert bound("tags", given) == taken
 
 
+@pytest.mark.parametrize("given, taken", [
+    ("30d", "30d"), (30, "30"), (30.0, "30"), (0.6, "0.6"), (-1, "-1"), (True, None), ([30], None), ({}, None),
+])  # fmt: skip
+def test_a_scalar_may_be_given_as_a_number(given, taken):
+    sample = SAMPLE._replace(params=(param("ttl", "scalar", help="how long"),))
+    assert input_schema(sample)["properties"]["ttl"]["type"] == "string"
+    if taken is None:
+        with pytest.raises(UsageError, match="ttl must be text"):
+            bind(sample, {"ttl": given})
+    else:
+        assert bind(sample, {"ttl": given}) == {"ttl": taken}
+
+
 @pytest.mark.parametrize("value", [1, True, 1.5, [], {}, ["x"]])
 def test_a_text_must_be_text(value):
     assert refusal(text=value).message == "sample: text must be text"

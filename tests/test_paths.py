@@ -145,6 +145,15 @@ def test_a_config_that_cannot_be_read_is_said(tmp_path):
         read_config(str(tmp_path / "config.json"))
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_in_place_of_a_config_is_said_and_not_waited_for(settle, tmp_path):
+    (tmp_path / "home").mkdir()
+    os.mkfifo(tmp_path / "home/config.json")
+    with pytest.raises(SetupError) as caught:
+        settle()
+    assert caught.value.why == "not a regular file"
+
+
 def test_a_file_in_place_of_the_data_root_is_said(tmp_path):
     (tmp_path / "home").write_text("x")
     with pytest.raises(SetupError, match="not a folder"):

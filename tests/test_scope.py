@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcore.scope import asked, folder_ranges, nearest, normalized
+from mcore.scope import asked, folder_ranges, meant, nearest, normalized
 
 
 @pytest.mark.parametrize("text, expected", [
@@ -29,6 +29,17 @@ def test_a_near_miss_is_answered_with_what_there_is():
     assert nearest("memory agent", known)[0] == "project/memory-agent"
     assert nearest("project/payment", known)[0] == "domain/payments"
     assert nearest("project/zzz", known) == []
+    for text in ("project:memory-agent", "Projects/memory_agent", "proj/memory-agent", "项目：memory agent"):
+        assert normalized(text) is None and nearest(text, known) == ["project/memory-agent"]
+
+
+@pytest.mark.parametrize("text, scope", [
+    ("project:Shop", "project/shop"), ("projects/shop", "project/shop"), ("proj\\shop", "project/shop"),
+    ("domain：支付", "domain/支付"), ("领域/支付", "domain/支付"), ("项目 商城", "project/商城"),
+    ("shop", "project/shop"), ("team/x", None), ("project:", None), ("../../x", None), ("", None),
+])  # fmt: skip
+def test_what_is_no_scope_may_be_meant_for_one(text, scope):
+    assert meant(text) == scope
 
 
 def test_a_card_has_the_scope_of_the_deepest_mapped_folder():

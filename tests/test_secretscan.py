@@ -125,6 +125,7 @@ TOKENS = [
     ("service-token", "dckr" + "_pat_" + fake(27)),
     ("service-token", "fi" + "gd_" + fake(40)),
     ("service-token", "sb" + "p_" + fake(40, HEX)),
+    ("service-token", "tsk" + "ey-auth-" + fake(12) + "-" + fake(32)),
 ]
 
 AROUND = [
@@ -187,6 +188,8 @@ PASSWORD_SHAPES = [
     "# password: @@", "`password=@@`", "(password: @@)", "[password=@@]", "password: @@, port 22",
     "password: @@.", "password: @@；端口 22", "密码：@@", "密码:@@", "密码: @@", "密码 ： @@", "密码=@@",
     "密码＝@@", "密码：@@，端口 22", "密码:@@。", "密码：@@、账号 root", "密码是@@，别外传", "密码是 @@",
+    "パスワード：@@", "パスワードは @@ です", "初期パスワードは「@@」", "パスフレーズ = @@",
+    "비밀번호: @@", "비밀번호는 @@ 입니다",
     "密码为@@。", "密码为：@@", "登录密码改成 @@", "已把密码设为@@", "新密码设置为 @@", "密码：**@@**",
     "**密码**：`@@`", "**密码：** @@", "密码：“@@”", "密码：「@@」", '密码："@@"', "密码:'@@'",
     "密码：`@@`", "（密码：@@）", "密码（生产）：@@", "密码(root)：@@", "root 的密码如下：@@",
@@ -391,6 +394,8 @@ CLEAN = [
     "curl -u admin:$PASS1 https://h/", "mysql -uroot -p app1", "sshpass -p $PW1 ssh h",
     "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
     # prose
+    "パスワードは8文字以上にする", "パスワード: 1Password に保存", "비밀번호는 8자 이상이어야 한다",
+    "비밀번호 변경 2024-01-05",
     "密码为 8 位以上，含数字。", "密码是 SHA256 加盐后存的", "口令: base64 编码后传输",
     "密码：bcrypt12 轮哈希", "密钥为 RSA2048", "密钥是 ed25519 类型", "密钥: AES-256-GCM",
     "token 为 JWT(HS256)", "令牌是 OAuth2 的", "token: 128k", "max_token: 4096tokens", "Token：v2.1.0",

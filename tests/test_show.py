@@ -65,7 +65,7 @@ def test_a_name_is_matched_composed_or_decomposed_but_the_exact_one_first(write_
         assert show(app, path="Café.md").text == "the decomposed one"
 
 
-@pytest.mark.parametrize("given", [{}, {"card": ""}, {"path": ""}, {"id": 1, "path": "note.md"}])
+@pytest.mark.parametrize("given", [{}, {"card": ""}, {"path": ""}, {"id": 1, "card": "note.md"}])
 def test_one_card_must_be_named_and_only_one(app, given):
     with pytest.raises(UsageError, match="one card"):
         show(app, **given)
@@ -89,6 +89,20 @@ def test_a_path_that_is_no_card_is_not_found_and_opens_nothing(app, tmp_path, pa
         show(app, card=path)
     assert "OUTSIDE" not in str(vars(caught.value)) and len(caught.value.message) < 300
     assert caught.value.exit_code in (1, 2)
+
+
+def test_a_hit_may_be_named_by_its_id_and_its_path_together(app):
+    by_path = show(app, path="note.md")
+    assert show(app, id=by_path.id, path="note.md").path == "note.md"
+    with pytest.raises(UsageError, match="one card"):
+        show(app, id=by_path.id, path="07-Tools/站点.md")
+
+
+@pytest.mark.parametrize("path", ["站点.md", "站点", "/home/u/07-Tools/站点.md", "C:\\notes\\07-Tools\\站点.MD"])
+def test_the_card_of_that_file_name_is_offered(app, path):
+    with pytest.raises(NotFound) as caught:
+        show(app, path=path)
+    assert caught.value.hint == "did you mean 07-Tools/站点.md?"
 
 
 def test_a_near_path_is_offered(app):

@@ -76,6 +76,14 @@ def test_a_huge_line_is_shown_in_part(unit):
     assert len(snippet(body, terms)) <= SNIPPET_CHARS + 2
 
 
+@pytest.mark.parametrize("text, query", [
+    ("стоит Ёлка тут", "елка"), ("στην Αθήνα", "ΑΘΗΝΑ"), ("אמר שָׁלוֹם", "שלום"), ("في كتـــاب", "كتاب"),
+])  # fmt: skip
+def test_a_word_is_marked_whatever_optional_marks_it_has(text, query):
+    start, word, *rest = text.split()
+    assert mark(text, split_query(query)[0]) == " ".join([start, f"**{word}**", *rest])
+
+
 def test_marks_never_change_the_text_itself():
     text = "ｶﾞﾗｽ ㎡ ½ ﬁ Straße İ e\u0301 a\u200bb 云𠮷 नमस्ते \u0301 👨\u200d👩\u200d👧 ﷺ 한국어"
     for start in range(len(text)):

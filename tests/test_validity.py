@@ -39,6 +39,18 @@ def test_dates_are_read_in_every_form_people_write(text):
 
 
 @pytest.mark.parametrize("field, value", [
+    ("valid_to", "never"), ("valid_from", ""), ("valid_to", None), ("review_by", []), ("ttl", "permanent"), ("ttl", []),
+])  # fmt: skip
+def test_an_end_that_is_left_open_is_no_fault(field, value):
+    assert read({field: value}) == PLAIN
+
+
+def test_a_list_of_one_stands_for_its_item():
+    life = read({"valid_to": ["2024-01-05"], "ttl": ["7d"]})
+    assert (life.valid_to, life.ttl, life.notes) == (JAN_5, 7 * DAY, ())
+
+
+@pytest.mark.parametrize("field, value", [
     ("valid_to", "soon"), ("valid_from", "2024-02-30"), ("review_by", ["a"]), ("ttl", "a while"), ("scope", "frontend"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_named_and_not_heeded(field, value):
@@ -51,6 +63,14 @@ def test_what_cannot_be_read_is_named_and_not_heeded(field, value):
     ("30d", 30 * DAY), ("12 hours", DAY / 2), ("2周", 14 * DAY), ("3个月", 90 * DAY), ("P1M", 30 * DAY),
     ("P1DT12H", 1.5 * DAY),
     ("30", 30 * DAY), ("3600s", 3600), ("1.5h", 5400), ("90 天", 90 * DAY), ("5mins", 300), ("2 Weeks", 14 * DAY),
+    ("1w2d", 9 * DAY), ("1h 30m", 5400), ("1 week, 2 days", 9 * DAY), ("2 weeks and 1 day", 15 * DAY), ("90mins", 5400),
+    ("７天", 7 * DAY), ("一周", 7 * DAY), ("两个月", 60 * DAY), ("兩週", 14 * DAY), ("半年", 182.5 * DAY),
+    ("十五天", 15 * DAY),
+    ("二十天", 20 * DAY), ("1年6个月", 545 * DAY), ("1週間", 7 * DAY), ("3ヶ月", 90 * DAY), ("24時間", DAY),
+    ("7일", 7 * DAY),
+    ("2주", 14 * DAY), ("3개월", 90 * DAY), ("1d 5", None), ("d1", None), ("1.2.3", None), ("十五", 15 * DAY),
+    ("5ms", None),
+    ("半", DAY / 2), ("1h-2h", None), ("30d!", None), ("1dd", None),
     ("p", None), ("", None), ("-3d", None), ("30 parsecs", None), ("d", None), ("9" * 70 + "d", None),
 ])  # fmt: skip
 def test_lengths_of_time(text, seconds):

@@ -3,6 +3,7 @@
 import os
 
 from mcore.errors import SetupError
+from mcore.paths import open_regular
 from mcore.vault import make_folder, sync_folder
 
 BACKUP = ".memory-agent.bak"
@@ -14,7 +15,7 @@ def read(path):
     Raises SetupError for what cannot be read or is not UTF-8 (with the line).
     """
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             content = stream.read()
     except FileNotFoundError:
         return None

@@ -443,8 +443,12 @@ def _plain(node):
 
 
 def _is_empty(node):
-    """Whether the node is null or an empty flow list or map, which a block can replace."""
-    return node.kind == "null" or (node.kind == "flow" and not node.value)
+    """Whether the node is null (`~` too) or an empty flow list or map, which a block can replace."""
+    return node.kind == "null" or (node.kind == "flow" and not node.value) or _is_null(node)
+
+
+def _is_null(node):
+    return node.kind == "scalar" and node.value is None
 
 
 def _fits(text, node, step):
@@ -487,7 +491,7 @@ def _style(text, reader):
 def _put_root(text, reader, path, value, style):
     """`text`, which holds no entry yet, with the first one."""
     lines = snippet_lines(nested(path, value), style)
-    if reader.root is not None and reader.root.kind == "flow":
+    if reader.root is not None and reader.root.kind != "null":
         start, stop = reader.root.start, reader.root.stop
         return checked(text, [Splice(start, stop, style.newline.join(lines))], leaves)
     lead = "" if not text[body_start(text) :] or text.endswith("\n") else style.newline
@@ -508,7 +512,7 @@ def _fill(text, entry, path, value, style):
     end = text.find("\n", entry.node.stop)
     end = len(text) if end < 0 else end - (1 if text[end - 1] == "\r" else 0)
     splices = [Splice(end, end, style.newline + style.newline.join(lines))]
-    if entry.node.kind == "flow":
+    if entry.node.kind != "null":
         splices.insert(0, Splice(entry.after, entry.node.stop, ""))
     return splices
 

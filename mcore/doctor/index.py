@@ -3,6 +3,7 @@
 import os
 import shlex
 
+from mcore.changes import AWAY_CURE, is_away
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.importer import link_faults, stale_builds
@@ -83,10 +84,10 @@ def _compared(store, path, seen, settings, update):
     root = settings.vault.path
     indexed = store.hashes(store.paths())
     unreadable = store.known_unreadable()
-    if indexed and not seen.files and not os.path.isdir(root):
-        cure = "bring the folder back (a drive not mounted?), or name its new place with --vault"
-        message = f"it is not there, and the index {path} has {counted(len(indexed), 'card')}"
-        return [finding("vault-away", ERROR, root, message, cure)]
+    if indexed and not seen.files and (not os.path.isdir(root) or is_away(root, len(indexed))):
+        known = counted(len(indexed), "card")
+        message = f"it is not there, or there is nothing in it, and the index {path} has {known}"
+        return [finding("vault-away", ERROR, root, message, AWAY_CURE)]
     found = []
     for card, digest in seen.digests.items():
         if card not in indexed:

@@ -8,7 +8,9 @@ import time
 from mcore.backup import left_overs
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError
+from mcore.paths import KNOWN, read_config
 from mcore.record import namedtuple
+from mcore.render import in_line
 
 Machine = namedtuple("Machine", "system python sqlite fts5")
 Machine.__doc__ = "What this runs on: versions as text, and whether SQLite has FTS5."
@@ -20,11 +22,23 @@ MIN_SQLITE = (3, 20)  # contentless tables and fts5vocab's `instance` form
 def check_config(app):
     """(findings, whether the settings can be trusted); sets a broken config.json aside for this run."""
     try:
-        return [], bool(app.settings)
+        config = app.settings.config.path
+        return list(_unknown_keys(config)), True
     except SetupError as error:
         app.leave_config_aside()
         where = app.settings.config.path
         return [from_error("config-broken", ERROR, where, error)], False
+
+
+def _unknown_keys(path):
+    """Findings of settings that nothing reads, for they are misspelt."""
+    from difflib import get_close_matches
+
+    for key in read_config(path):
+        if key not in KNOWN:
+            near = get_close_matches(key.casefold(), KNOWN, 1)
+            cure = f"did you mean {near[0]!r}?" if near else "the settings are: " + ", ".join(KNOWN)
+            yield finding("config-unknown", WARNING, path, f"nothing reads the setting {in_line(key)[:60]!r}", cure)
 
 
 def check_sqlite():

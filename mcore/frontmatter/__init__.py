@@ -1,7 +1,7 @@
 """Frontmatter, both ways: the text of a note -> its fields and body; fields and body -> a card's text.
 
 Owns what counts as a block and which of three readers gets it (`yamlread`, `tomlread`, JSON here),
-what the values mean (`values`) and how a new card is written (`write`). Pure text: no files, no
+what the values mean (`values`, `dates`) and how a new card is written (`write`). Pure text: no files, no
 clock, no cards. Nothing here raises on any input, and every reader is linear in its length.
 
 The choices, where YAML's own rules would lose what the writer meant:
@@ -13,8 +13,9 @@ The choices, where YAML's own rules would lose what the writer meant:
 """
 
 from mcore.frontmatter import flat, tomlread, yamlread
+from mcore.frontmatter.dates import timestamp
 from mcore.frontmatter.quoting import whole_characters
-from mcore.frontmatter.values import boolean, lookup, number, searchable, tags, text_list, timestamp
+from mcore.frontmatter.values import boolean, lookup, number, searchable, tags, text_list
 from mcore.frontmatter.write import compose
 from mcore.frontmatter.yamlflow import MAX_DEPTH
 from mcore.pattern import Pattern

@@ -1,7 +1,7 @@
-"""What a frontmatter value means: typed views, tags, names, and the text worth searching.
+"""What a frontmatter value means: numbers and truth, tags, names, and the text worth searching.
 
 Fields keep the text that was written (`8.10`, `007`, `2024-01-05`, `yes`); the functions here give
-the number, time or truth in it when someone asks. All are pure and none raises.
+the number or truth in it when someone asks (`dates` the time). All are pure and none raises.
 """
 
 import math
@@ -13,14 +13,6 @@ _INTEGER = Pattern(r"[-+]?[0-9]+(?:_[0-9]+)*")
 _FLOAT = Pattern(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _MAX_DIGITS = 300  # far below the 4,300 at which Python 3.11 refuses a text
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-_DATE = Pattern(
-    r"([0-9]{4})(?:-([0-9]{1,2})-([0-9]{1,2})|/([0-9]{1,2})/([0-9]{1,2})|年([0-9]{1,2})月([0-9]{1,2})日)"
-    r"(?:(?:[Tt]|[ \t]+|(?<=日))([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,18}))?)?"
-    r"[ \t]*(?:[Zz]|([-+])([0-9]{1,2})(?::?([0-9]{2}))?)?)?"
-)
-_EPOCH = Pattern(r"[0-9]{10}(?:[0-9]{3})?")
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 TAG_KEYS = ("tags", "tag", "keywords", "categories", "category", "topics", "labels")
 _SEPARATOR = Pattern("[,，、]")
@@ -54,54 +46,6 @@ def boolean(value):
     if isinstance(value, bool):
         return value
     return _TRUTH.get(value.strip().lower()) if isinstance(value, str) else None
-
-
-def timestamp(value):
-    """Seconds since 1970-01-01 UTC as a float, or None for what is no time or no date of the calendar.
-
-    Reads `2024-01-05`, `2024/1/5` and `2024年1月5日`, alone or with `T` or a space and `10:30`,
-    `10:30:15` or `10:30:15.25`, and a zone (`Z`, `+08:00`, `+0800`, `+08`); without a zone it is
-    UTC. Epochs have 10 digits (seconds) or 13 (milliseconds).
-    """
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value) if 0 <= value < 10**13 else ""
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    if _EPOCH.fullmatch(text):
-        return float(text) if len(text) == 10 else int(text) / 1000
-    found = _DATE.fullmatch(text)
-    if not found:
-        return None
-    year, *parts = found.group(1, 2, 3, 4, 5, 6, 7)
-    month, day = (int(part) for part in parts if part)
-    days = _days(int(year), month, day)
-    clock = _clock(*found.group(8, 9, 10, 11, 12, 13, 14))
-    return None if days is None or clock is None else days * 86400 + clock
-
-
-def _days(year, month, day):
-    """Days from 1970-01-01 to a date of the Gregorian calendar, None if there is no such day."""
-    if year < 1 or not 1 <= month <= 12:
-        return None
-    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= day <= _MONTH_DAYS[month - 1] + (is_leap and month == 2):
-        return None
-    before = year - 1
-    leap_days = before // 4 - before // 100 + before // 400
-    in_year = sum(_MONTH_DAYS[: month - 1]) + (is_leap and month > 2) + day - 1
-    return before * 365 + leap_days + in_year - 719_162
-
-
-def _clock(hour, minute, second, fraction, sign, zone_hour, zone_minute):
-    """Seconds since midnight UTC as a float, from texts or None; None for a part out of range."""
-    hour, minute, second = int(hour or 0), int(minute or 0), int(second or 0)
-    zone_hour, zone_minute = int(zone_hour or 0), int(zone_minute or 0)
-    if max(hour, zone_hour) > 23 or max(minute, second, zone_minute) > 59:
-        return None
-    shift = zone_hour * 3600 + zone_minute * 60
-    local = hour * 3600 + minute * 60 + second + float(f"0.{fraction or 0}")
-    return local + shift if sign == "-" else local - shift
 
 
 def lookup(fields, *names):

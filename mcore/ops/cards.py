@@ -52,7 +52,7 @@ CAPTURE = Operation(
         param("kind", help="kind of fact", default=DEFAULT_KIND, choices=tuple(KIND_FOLDERS), brief="kind"),
         param("tags", "array", "tags", default=(), brief="words"),
         *field_params(),
-        param("priority", help="as you use it", door="cli"),
+        param("priority", "scalar", help="as you use it", door="cli"),
         param("source", help="who says so (default: the client's name)", door="cli"),
         param(
             "on_conflict",

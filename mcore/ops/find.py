@@ -88,7 +88,10 @@ def _headline(result):
     if result.nearest:
         lines.append("The vault has these words: " + ", ".join(result.nearest))
     elif not (n or result.freshness.stale or result.freshness.unreadable):
-        lines.append("The vault is empty: capture a card, or point --vault at a folder of notes.")
+        lines.append(
+            "The vault has no card that is read: capture one, or point --vault at a folder of notes "
+            "(memory index names what is left out)."
+        )
     elif not result.hidden:
         lines.append("Try fewer or other words: names, identifiers, the other language.")
     return "\n".join(lines)
@@ -128,7 +131,7 @@ SEARCH = Operation(
             brief="project/<id>, domain/<id>, all",
         ),
         param("scope_only", "boolean", "without global cards", default=False, brief="no global"),
-        param("as_of", help="date: what was true then; any: outdated too", brief="date, or any"),
+        param("as_of", "scalar", help="date: what was true then; any: outdated too", brief="date, or any"),
         param("query_variants", "array", "up to 5 other wordings", default=(), brief="5 other wordings"),
         param("offset", "integer", "hits to pass over", default=0, minimum=0, clamp=True, brief="skip"),
         param("explain", "boolean", "say how each hit got its score", default=False, brief="why"),
