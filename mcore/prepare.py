@@ -24,6 +24,7 @@ from mcore.errors import CardError
 from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.store import NO_LIFE, Row, list_part
+from mcore.termlists import Part
 from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
@@ -31,7 +32,8 @@ BATCH_CARDS, BATCH_BYTES = 500, 4_000_000  # of one batch, whichever comes first
 HELPERS_ABOVE = 20_000  # files; handing rows over takes a fifth more CPU, which waiting for fewer is not worth
 CARDS_A_HELPER = 40_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
-AHEAD = 2  # batches that are ready or on their way, beyond one for each helper
+AHEAD = 3  # batches that are ready or on their way, beyond one for each helper
+PIPE_BYTES = 1 << 20  # as much as Linux allows; a pipe of 64 KB makes a helper wait for this process again and again
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -180,20 +182,29 @@ def list_parts(jobs, path, helpers):
 
 
 def _shared(tasks, work, helpers):
-    """What `work` makes of each task, in their order, worked on by helpers."""
-    from concurrent.futures import ThreadPoolExecutor
+    """What `work` makes of each task, in their order: worked on by helpers, and here instead of waiting for them."""
+    from concurrent.futures import Future, ThreadPoolExecutor
 
+    tasks = iter(tasks)
     with _crew(helpers, work) as ask, ThreadPoolExecutor(helpers) as pool:
-        waiting = deque()
+        waiting = deque()  # (Future of what comes of a task, the task)
         try:
-            for task in tasks:
-                waiting.append(pool.submit(ask, task))
-                if len(waiting) >= helpers + AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            while True:
+                while len(waiting) < helpers + AHEAD and (task := next(tasks, None)) is not None:
+                    waiting.append((pool.submit(ask, task), task))
+                if not waiting:
+                    return
+                first = waiting[0][0]
+                at = None if first.done() else next((at for at, (one, _) in enumerate(waiting) if one.cancel()), None)
+                if at is None:
+                    waiting.popleft()
+                    yield first.result()
+                else:
+                    task = waiting[at][1]
+                    waiting[at] = Future(), task
+                    waiting[at][0].set_result(_done(task, work))
         finally:
-            for future in waiting:
+            for future, _ in waiting:
                 future.cancel()
 
 
@@ -205,7 +216,7 @@ def helpers_for(count):
         processors = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # not on every system
         processors = os.cpu_count() or 1
-    return min(MAX_HELPERS, processors, 1 + count // CARDS_A_HELPER) if processors > 1 else 0
+    return min(MAX_HELPERS, processors - 1, 1 + count // CARDS_A_HELPER)
 
 
 def _batches(files):
@@ -228,6 +239,23 @@ _Work.__doc__ = """What tasks are: lists of Files of at most `max_bytes`, or, wi
 
 def _done(task, work):
     return list_part(work.path, task) if work.path else [prepare(file, work.max_bytes) for file in task]
+
+
+def _plain(answer, work):
+    """What `_done` gave as values that marshal takes; texts for FTS5 as the UTF-8 that SQLite makes of them anyway."""
+    if work.path:
+        return tuple(answer)
+    return [
+        (rel_path, row and (*row[:-1], tuple([text.encode() for text in row.columns])), reason, tuple(stamp))
+        for rel_path, row, reason, stamp in answer
+    ]
+
+
+def _named(answer, work):
+    """The other way round; the `columns` of a row stay bytes."""
+    if work.path:
+        return Part(*answer)
+    return [Prepared(path, row and Row(*row), reason, vault.Stamp(*stamp)) for path, row, reason, stamp in answer]
 
 
 @contextmanager
@@ -276,6 +304,8 @@ class _Helper:
             )
         except OSError:
             self._process = None
+        else:
+            _widen(self._process.stdout)
 
     def do(self, task):
         if self._process:
@@ -286,11 +316,13 @@ class _Helper:
         return _done(task, self._work)
 
     def _asked(self, task):
+        import marshal  # half the cost of pickle, which matters for the texts of all cards
         import pickle
 
         pickle.dump(task, self._process.stdin)
         self._process.stdin.flush()
-        return pickle.load(self._process.stdout)
+        read = self._process.stdout.read
+        return _named(marshal.loads(read(int.from_bytes(read(8), "little"))), self._work)
 
     def stop(self):
         """Ends the process; what it was asked for last is lost."""
@@ -305,9 +337,20 @@ class _Helper:
                 pass  # what was not written yet has no reader
 
 
+def _widen(pipe):
+    """Gives a pipe more room, where the system can."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except (ImportError, AttributeError, OSError):
+        pass
+
+
 def serve():
     """The whole life of a helper: does the tasks that come on stdin until there are no more."""
     import gc
+    import marshal
     import pickle
     import signal
 
@@ -319,5 +362,7 @@ def serve():
             task = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump(_done(task, work), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        answer = marshal.dumps(_plain(_done(task, work), work))
+        sys.stdout.buffer.write(len(answer).to_bytes(8, "little"))
+        sys.stdout.buffer.write(answer)
         sys.stdout.buffer.flush()

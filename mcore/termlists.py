@@ -182,7 +182,7 @@ def _stems(words):
 
 
 def add(connection, cut):
-    """Notes rows just added to cards_fts: (doc, title, labels, body, names) as they were stored there.
+    """Notes rows just added to cards_fts: (doc, title, labels, body, names) as they were stored there, text or UTF-8.
 
     A second, passing FTS5 table cuts them into the same tokens.
     """
@@ -202,7 +202,7 @@ def add(connection, cut):
             )
     words = set()
     for _, *columns in cut:
-        words.update(*map(_WORDS.findall, columns))
+        words.update(*(_WORDS.findall(text if isinstance(text, str) else text.decode()) for text in columns))
     connection.executemany("INSERT OR IGNORE INTO stems VALUES (?, ?)", _stems(words))
 
 

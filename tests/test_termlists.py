@@ -90,6 +90,20 @@ def test_terms_without_a_list_are_asked_of_fts5(path):
         assert store.counted_start("数") == places(store, "数*")
 
 
+def test_rows_given_as_utf_8_are_the_same(path, tmp_path):
+    """So a helper process hands them over."""
+    given, tables = list(cards(230)), ("vocabulary", "stems", "lists", "lengths", "recent")
+    coded = [one._replace(columns=tuple(text.encode() for text in one.columns)) for one in given]
+    with closing(built(path, given[:200])) as store, closing(built(str(tmp_path / "coded.db"), coded[:200])) as other:
+        for some, rows in ((store, given[200:]), (other, coded[200:])):
+            with some.writing():
+                some.insert(rows)
+        assert places(store, "cafe") == places(other, "cafe") != {}
+        for table in tables:
+            rows = store.query(f"SELECT * FROM {table} ORDER BY 1, 2")
+            assert rows and other.query(f"SELECT * FROM {table} ORDER BY 1, 2") == rows
+
+
 def test_stems_name_the_words_of_the_index_added_ones_too(path):
     with closing(built(path, cards(30))) as store:
         with store.writing():
