@@ -196,11 +196,14 @@ _MAX_CACHED = 30_000  # 8 MB
 def _forms(word):
     """The joined form and the sub-words of one word, as far as they say something new."""
     pieces = [piece for piece in word.replace("-", "_").split("_") if piece]
-    forms = ["".join(pieces).casefold()] if len(pieces) > 1 else []
-    has_digits = not "".join(pieces).isalpha()
+    joined = "".join(pieces)
+    forms = [joined.casefold()] if len(pieces) > 1 else []
+    has_digits = not joined.isalpha()
+    if not has_digits and (joined.islower() or joined.isupper()):
+        return tuple(forms)
     # A number at the end is a version or a count (`sqlite3`); before letters it is a border (`list2dict`, `to_3d`).
     numbered = has_digits and _NUMBER_WITHIN.search(word)
-    if numbered or not (word.islower() or word.isupper() or word.isdigit()):
+    if numbered or not (word.islower() or word.isupper() or joined.isdigit()):
         humps = _HUMP.findall(word)
         if len(pieces) < len(humps) <= len(pieces) + (_MAX_NUMBERS if numbered else _MAX_HUMPS):
             forms.append(" ".join(humps).casefold())
