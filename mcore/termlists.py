@@ -60,10 +60,22 @@ Part = namedtuple("Part", "blocks lists stems")
 Part.__doc__ = "What the tables vocabulary, lists and stems hold of a range: their rows."
 
 
-def make(connection, share=None):
+def jobs(connection):
+    """The Jobs whose Parts `make` takes: all tokens that FTS5 holds."""
+    last, rows = connection.execute("SELECT coalesce(max(id), 0), count(*) FROM cards_fts_docsize").fetchone()
+    rare = 0 if rows <= SINGLES_UP_TO else RARE_ROWS
+    return [Job(low, high, _least(rows), rare, last) for low, high in _ranges(connection, rows)]
+
+
+def _least(rows):
+    """From how many rows on a term gets a list, of so many in all."""
+    return max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE), rows // LARGE_SHARE)
+
+
+def make(connection, parts=None):
     """Makes the lists, the lengths of cards and the stems anew from what FTS5 holds.
 
-    `share(jobs)` may have the work done elsewhere: an iterable of the Part of each Job, in any order.
+    `parts`, an iterable of the Part of each of `jobs` in any order, may come from elsewhere.
     """
     open_views(connection)
     for table in ("lists", "recent", "lengths", "stems", "vocabulary"):
@@ -71,20 +83,17 @@ def make(connection, share=None):
     codes = length_codes(connection)
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
-    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE), rows // LARGE_SHARE)
-    is_small = rows <= SINGLES_UP_TO
-    jobs = [Job(low, high, least, 0 if is_small else RARE_ROWS, last) for low, high in _ranges(connection, rows)]
-    for some in share(jobs) if share else (part(connection, job) for job in jobs):
+    for some in (part(connection, job) for job in jobs(connection)) if parts is None else parts:
         connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", some.blocks)
         connection.executemany("INSERT INTO lists VALUES (?, ?, ?)", some.lists)
         connection.executemany("INSERT OR IGNORE INTO stems VALUES (?, ?)", some.stems)
     characters = Counter()
-    if is_small:
+    if rows <= SINGLES_UP_TO:
         sql = "SELECT term, doc FROM temp.words WHERE term >= ?"
         for term, size in connection.execute(sql, (_FIRST_UNSPACED,)):
             characters[term[0]] += size
     for char, size in characters.items():
-        if size >= least and (counts := _counted_start(connection, char)):
+        if size >= _least(rows) and (counts := _counted_start(connection, char)):
             row = _list(char + "*", dict(sorted(counts.items())), last)
             connection.execute("INSERT INTO lists VALUES (?, ?, ?)", row)
 
@@ -97,7 +106,7 @@ def _ranges(connection, rows):
     parts = min(MOST_PARTS, rows // ROWS_A_PART)
     borders = [None, None]
     if parts > 1:
-        starts = [bytes(term) for (term,) in connection.execute("SELECT term FROM cards_fts_idx ORDER BY segid, term")]
+        starts = sorted(bytes(term) for (term,) in connection.execute("SELECT term FROM cards_fts_idx"))
         chosen = {starts[len(starts) * at // parts][1:].decode("utf-8", "ignore") for at in range(1, parts) if starts}
         borders[1:1] = sorted(chosen - {""})
     return list(pairwise(borders))

@@ -68,7 +68,7 @@ def test_helpers_that_cannot_be_started_are_done_without(files, monkeypatch):
 @pytest.mark.parametrize("delay", [0, 0.2])
 def test_a_helper_that_dies_is_replaced(files, delay):
     """Before it is asked, or in the middle of its work, where it is kept until then."""
-    helper = module._Helper(module._Work(MOST, None))
+    helper = module._Helper(MOST)
     os.kill(helper._process.pid, signal.SIGSTOP)
     timer = threading.Timer(delay, helper._process.kill)
     timer.start()
@@ -99,8 +99,8 @@ def helpers_of_this_process():
 @needs_proc
 def test_helpers_end_with_a_killed_parent():
     code = (
-        f"import sys, time; sys.path.insert(0, {ROOT!r}); from mcore.prepare import _Helper, _Work;"
-        "print(_Helper(_Work(1, None))._process.pid, flush=True); time.sleep(60)"
+        f"import sys, time; sys.path.insert(0, {ROOT!r}); from mcore.prepare import _Helper;"
+        "print(_Helper(1)._process.pid, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     pid = int(parent.stdout.readline())
