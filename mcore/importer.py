@@ -322,7 +322,7 @@ class Indexer:
     def _load(built, batch, ids):
         """Stores a batch of Prepared in a new index; `ids` are those that files have already."""
         rows = [(p.row, ids.get(p.rel_path)) for p in batch if p.row]
-        built.insert([row if id is None else row._replace(id=id) for row, id in rows])
+        built.insert([row if id is None else Row(id, *row[1:]) for row, id in rows])
         for p in batch:
             if p.row is None:
                 built.set_unreadable(p.rel_path, p.reason, p.stamp)

@@ -1,6 +1,7 @@
 """Regular expressions and sets of characters that cost nothing until they are used."""
 
 import re
+import sys
 from bisect import bisect
 
 
@@ -33,7 +34,7 @@ class Characters:
 
     def __init__(self, ranges):
         self._bounds = _bounds(ranges)
-        self._pattern = Pattern(f"[{ranges}]")
+        self._search = None
         self._left = _FEW
 
     def __contains__(self, char):
@@ -42,9 +43,27 @@ class Characters:
     def any_in(self, text):
         """Whether a text holds one of them."""
         self._left -= len(text)
-        if self._left < 0:
-            return self._pattern.search(text) is not None
-        return any(map(self.__contains__, text))
+        if self._left >= 0:
+            return any(map(self.__contains__, text))
+        if not self._search:
+            self._search = re.compile(f"[^{_others(self._bounds)}]").search
+        return self._search(text) is not None
+
+
+def runs_of(ranges):
+    """The source of a pattern of one or more of the characters of a class, given as its ranges."""
+    return f"[^{_others(_bounds(ranges))}]+"
+
+
+def _others(bounds):
+    """The ranges of all characters outside of some.
+
+    Where few characters are inside, a search for `[^others]` takes half the time of one for `[inside]`: most are
+    settled by the first table of the class, and not by all its ranges beyond U+FFFF.
+    """
+    ends = [0, *bounds, sys.maxunicode + 1]
+    pairs = zip(ends[::2], ends[1::2], strict=True)
+    return "".join([f"\\U{low:08x}-\\U{end - 1:08x}" for low, end in pairs if low < end])
 
 
 def _bounds(ranges):

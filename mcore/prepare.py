@@ -1,11 +1,12 @@
 """Card files -> the rows that the index stores of them: read, parsed and cut. Source files are only read.
 
-Many files are prepared in helper processes, while the caller stores what is ready; they make the lists of
-frequent terms, too, once it is stored. A helper is a plain
-child with a pipe each way, driven by a thread of a `concurrent.futures` pool. multiprocessing's pool was
-left out: its workers outlive a killed parent and hold its stdout open (an MCP client would wait for ever),
-spawned ones run an unguarded main script again, forked ones are unsafe beside the server's threads. These
-helpers end with their input, and start the same way on every system.
+Many files are prepared in helper processes, while the caller stores what is ready and prepares some itself when
+nothing is; the lists of frequent terms are made the same way. There is a helper less than there are processors:
+three processes on two of them took a sixth more CPU. A helper is a plain child with a pipe each way, driven by a
+thread of a `concurrent.futures` pool. multiprocessing's pool was left out: its workers outlive a killed parent
+and hold its stdout open (an MCP client would wait for ever), spawned ones run an unguarded main script again,
+forked ones are unsafe beside the server's threads. These helpers end with their input, and start the same way on
+every system.
 """
 
 import errno
@@ -24,14 +25,16 @@ from mcore.errors import CardError
 from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.store import NO_LIFE, Row, list_part
+from mcore.termlists import Part
 from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 BATCH_CARDS, BATCH_BYTES = 500, 4_000_000  # of one batch, whichever comes first
-HELPERS_ABOVE = 20_000  # files; handing rows over takes a fifth more CPU, which waiting for fewer is not worth
+HELPERS_ABOVE = 5000  # files; a helper starts in .1 s, which it does not save with fewer
 CARDS_A_HELPER = 40_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
-AHEAD = 2  # batches that are ready or on their way, beyond one for each helper
+AHEAD = 3  # batches that are ready or on their way, beyond one for each helper
+PIPE_BYTES = 1 << 20  # as much as Linux allows; a pipe of 64 KB makes a helper wait for this process again and again
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -171,29 +174,80 @@ def prepare_batches(files, max_bytes, helpers):
     if not helpers:
         yield from ([prepare(file, max_bytes) for file in batch] for batch in _batches(files))
         return
-    yield from _shared(_batches(files), _Work(max_bytes, None), helpers)
+    prepared = _shared(_batches(files), max_bytes, helpers)
+    next(prepared)
+    yield from prepared
 
 
 def list_parts(jobs, path, helpers):
-    """The termlists.Part of each job over the index at `path`, in their order, from `helpers` other processes."""
-    return _shared(jobs, _Work(0, path), helpers)
+    """The termlists.Part of each job over the index at `path`, in their order, from `helpers` other processes too.
+
+    They begin at once, on a copy: while this process does not ask for the first part, it may merge the index.
+    """
+    parts = _list_parts(jobs, path, helpers)
+    next(parts)
+    return parts
 
 
-def _shared(tasks, work, helpers):
-    """What `work` makes of each task, in their order, worked on by helpers."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with _crew(helpers, work) as ask, ThreadPoolExecutor(helpers) as pool:
-        waiting = deque()
+def _list_parts(jobs, path, helpers):
+    """The same, behind a None."""
+    copy = f"{path}.build-0"
+    try:
+        is_copied = _copied(path, copy)
+        if not is_copied:
+            yield None
+        early = helpers + AHEAD if is_copied else 0
+        parts = _shared([(copy if at < early else path, job) for at, job in enumerate(jobs)], 0, helpers)
+        if not is_copied:
+            next(parts)
+        yield from parts
+    finally:
         try:
-            for task in tasks:
-                waiting.append(pool.submit(ask, task))
-                if len(waiting) >= helpers + AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            os.unlink(copy)
+        except OSError:
+            pass
+
+
+def _copied(path, copy):
+    """Copies an index for one's own eyes only; whether there was room."""
+    from shutil import copyfile
+
+    try:
+        os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+        copyfile(path, copy)
+    except OSError:
+        return False
+    return True
+
+
+def _shared(tasks, max_bytes, helpers):
+    """None once the first tasks are given out; then what `_done` makes of each task, in their order: worked on by
+    helpers, and here instead of waiting for them."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    tasks, is_told = iter(tasks), False
+    with _crew(helpers, max_bytes) as ask, ThreadPoolExecutor(helpers) as pool:
+        waiting = deque()  # (Future of what comes of a task, the task)
+        try:
+            while True:
+                while len(waiting) < helpers + AHEAD and (task := next(tasks, None)) is not None:
+                    waiting.append((pool.submit(ask, task), task))
+                if not is_told:
+                    is_told = True
+                    yield None
+                if not waiting:
+                    return
+                first = waiting[0][0]
+                at = None if first.done() else next((at for at, (one, _) in enumerate(waiting) if one.cancel()), None)
+                if at is None:
+                    waiting.popleft()
+                    yield first.result()
+                else:
+                    task = waiting[at][1]
+                    waiting[at] = Future(), task
+                    waiting[at][0].set_result(_done(task, max_bytes))
         finally:
-            for future in waiting:
+            for future, _ in waiting:
                 future.cancel()
 
 
@@ -205,7 +259,7 @@ def helpers_for(count):
         processors = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # not on every system
         processors = os.cpu_count() or 1
-    return min(MAX_HELPERS, processors, 1 + count // CARDS_A_HELPER) if processors > 1 else 0
+    return min(MAX_HELPERS, processors - 1, 1 + count // CARDS_A_HELPER)
 
 
 def _batches(files):
@@ -221,21 +275,34 @@ def _batches(files):
         yield batch
 
 
-_Work = namedtuple("_Work", "max_bytes path")
-_Work.__doc__ = """What tasks are: lists of Files of at most `max_bytes`, or, with the `path` of an index, jobs of
-`list_part`."""
+def _done(task, max_bytes):
+    """The Prepared of each File in a list, or the Part of an index (path, job)."""
+    return list_part(*task) if isinstance(task, tuple) else [prepare(file, max_bytes) for file in task]
 
 
-def _done(task, work):
-    return list_part(work.path, task) if work.path else [prepare(file, work.max_bytes) for file in task]
+def _plain(answer):
+    """What `_done` gave as values that marshal takes; texts for FTS5 as the UTF-8 that SQLite makes of them anyway."""
+    if isinstance(answer, Part):
+        return tuple(answer)
+    return [
+        (rel_path, row and (*row[:-1], tuple([text.encode() for text in row.columns])), reason, tuple(stamp))
+        for rel_path, row, reason, stamp in answer
+    ]
+
+
+def _named(answer):
+    """The other way round; the `columns` of a row stay bytes."""
+    if isinstance(answer, tuple):
+        return Part(*answer)
+    return [Prepared(path, row and Row(*row), reason, vault.Stamp(*stamp)) for path, row, reason, stamp in answer]
 
 
 @contextmanager
-def _crew(number, work):
-    """Starts helpers; gives a function from a task to what `work` makes of it, for `number` threads."""
+def _crew(number, max_bytes):
+    """Starts helpers; gives a function from a task to what `_done` makes of it, for `number` threads."""
     from queue import SimpleQueue
 
-    free, crew = SimpleQueue(), [_Helper(work) for _ in range(number)]
+    free, crew = SimpleQueue(), [_Helper(max_bytes) for _ in range(number)]
     for helper in crew:
         free.put(helper)
 
@@ -257,18 +324,18 @@ _HELPER = "import sys; sys.path.insert(0, sys.argv[1]); from mcore.prepare impor
 
 
 class _Helper:
-    """Another process that does some `work`; this one does it, when that cannot be started or died."""
+    """Another process that does tasks; this one does them, when that cannot be started or died."""
 
-    def __init__(self, work):
+    def __init__(self, max_bytes):
         import subprocess
 
-        self._work = work
+        self._max_bytes = max_bytes
         root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         # -I and -S: no foreign code, half the start. The coding of file names must be the same on both sides.
         switches = ["-I", "-S", "-X", f"utf8={sys.flags.utf8_mode}", *(["-B"] if sys.dont_write_bytecode else [])]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, *switches, "-c", _HELPER, root, str(work.max_bytes), work.path or ""],
+                [sys.executable, *switches, "-c", _HELPER, root, str(max_bytes)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -276,6 +343,8 @@ class _Helper:
             )
         except OSError:
             self._process = None
+        else:
+            _widen(self._process.stdout)
 
     def do(self, task):
         if self._process:
@@ -283,14 +352,16 @@ class _Helper:
                 return self._asked(task)
             except Exception:  # it died, or its answer is cut short
                 self.stop()
-        return _done(task, self._work)
+        return _done(task, self._max_bytes)
 
     def _asked(self, task):
+        import marshal  # half the cost of pickle, which matters for the texts of all cards
         import pickle
 
         pickle.dump(task, self._process.stdin)
         self._process.stdin.flush()
-        return pickle.load(self._process.stdout)
+        read = self._process.stdout.read
+        return _named(marshal.loads(read(int.from_bytes(read(8), "little"))))
 
     def stop(self):
         """Ends the process; what it was asked for last is lost."""
@@ -305,19 +376,32 @@ class _Helper:
                 pass  # what was not written yet has no reader
 
 
+def _widen(pipe):
+    """Gives a pipe more room, where the system can."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except (ImportError, AttributeError, OSError):
+        pass
+
+
 def serve():
     """The whole life of a helper: does the tasks that come on stdin until there are no more."""
     import gc
+    import marshal
     import pickle
     import signal
 
     gc.set_threshold(20_000)  # a batch lives and dies as a whole
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, whose end is the end of stdin
-    work = _Work(int(sys.argv[2]), sys.argv[3])
+    max_bytes = int(sys.argv[2])
     while True:
         try:
             task = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump(_done(task, work), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+        answer = marshal.dumps(_plain(_done(task, max_bytes)))
+        sys.stdout.buffer.write(len(answer).to_bytes(8, "little"))
+        sys.stdout.buffer.write(answer)
         sys.stdout.buffer.flush()

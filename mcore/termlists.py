@@ -60,10 +60,22 @@ Part = namedtuple("Part", "blocks lists stems")
 Part.__doc__ = "What the tables vocabulary, lists and stems hold of a range: their rows."
 
 
-def make(connection, share=None):
+def jobs(connection):
+    """The Jobs whose Parts `make` takes: all tokens that FTS5 holds."""
+    last, rows = connection.execute("SELECT coalesce(max(id), 0), count(*) FROM cards_fts_docsize").fetchone()
+    rare = 0 if rows <= SINGLES_UP_TO else RARE_ROWS
+    return [Job(low, high, _least(rows), rare, last) for low, high in _ranges(connection, rows)]
+
+
+def _least(rows):
+    """From how many rows on a term gets a list, of so many in all."""
+    return max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE), rows // LARGE_SHARE)
+
+
+def make(connection, parts=None):
     """Makes the lists, the lengths of cards and the stems anew from what FTS5 holds.
 
-    `share(jobs)` may have the work done elsewhere: an iterable of the Part of each Job, in any order.
+    `parts`, an iterable of the Part of each of `jobs` in any order, may come from elsewhere.
     """
     open_views(connection)
     for table in ("lists", "recent", "lengths", "stems", "vocabulary"):
@@ -71,21 +83,19 @@ def make(connection, share=None):
     codes = length_codes(connection)
     last, rows = len(codes) - 1, connection.execute("SELECT count(*) FROM cards_fts_docsize").fetchone()[0]
     connection.execute("INSERT INTO lengths VALUES (?, ?)", (last, codes))
-    least = max(FEW_ROWS, min(MANY_ROWS, rows // ROWS_SHARE), rows // LARGE_SHARE)
-    is_small = rows <= SINGLES_UP_TO
-    jobs = [Job(low, high, least, 0 if is_small else RARE_ROWS, last) for low, high in _ranges(connection, rows)]
-    for some in share(jobs) if share else (part(connection, job) for job in jobs):
+    for some in (part(connection, job) for job in jobs(connection)) if parts is None else parts:
         connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", some.blocks)
         connection.executemany("INSERT INTO lists VALUES (?, ?, ?)", some.lists)
         connection.executemany("INSERT OR IGNORE INTO stems VALUES (?, ?)", some.stems)
     characters = Counter()
-    if is_small:
+    if rows <= SINGLES_UP_TO:
         sql = "SELECT term, doc FROM temp.words WHERE term >= ?"
         for term, size in connection.execute(sql, (_FIRST_UNSPACED,)):
             characters[term[0]] += size
     for char, size in characters.items():
-        if size >= least and (counts := _counted_start(connection, char)):
-            connection.execute("INSERT INTO lists VALUES (?, ?, ?)", _list(char + "*", counts, last))
+        if size >= _least(rows) and (counts := _counted_start(connection, char)):
+            row = _list(char + "*", dict(sorted(counts.items())), last)
+            connection.execute("INSERT INTO lists VALUES (?, ?, ?)", row)
 
 
 def _ranges(connection, rows):
@@ -96,7 +106,7 @@ def _ranges(connection, rows):
     parts = min(MOST_PARTS, rows // ROWS_A_PART)
     borders = [None, None]
     if parts > 1:
-        starts = [bytes(term) for (term,) in connection.execute("SELECT term FROM cards_fts_idx ORDER BY segid, term")]
+        starts = sorted(bytes(term) for (term,) in connection.execute("SELECT term FROM cards_fts_idx"))
         chosen = {starts[len(starts) * at // parts][1:].decode("utf-8", "ignore") for at in range(1, parts) if starts}
         borders[1:1] = sorted(chosen - {""})
     return list(pairwise(borders))
@@ -119,7 +129,7 @@ def part(connection, job):
 
 
 def _counted(connection, term):
-    """doc -> weighted count of a token. One long text of numbers is three times cheaper than rows."""
+    """doc -> weighted count of a token, docs ascending. One long text of numbers is three times cheaper than rows."""
     text = connection.execute("SELECT group_concat(doc) FROM temp.places WHERE term = ?", (term,)).fetchone()[0]
     counts = Counter()
     for numbers in _numbers(text):
@@ -165,9 +175,8 @@ def _weighed(text):
 
 
 def _list(term, counts, last):
-    """The row of `lists` for a term."""
-    docs = sorted(counts)
-    return term, len(docs), postings.pack(docs, map(counts.__getitem__, docs), last)
+    """The row of `lists` for a term; the docs of `counts` ascend."""
+    return term, len(counts), postings.pack(list(counts), counts.values(), last)
 
 
 def _stems(words):
@@ -182,7 +191,7 @@ def _stems(words):
 
 
 def add(connection, cut):
-    """Notes rows just added to cards_fts: (doc, title, labels, body, names) as they were stored there.
+    """Notes rows just added to cards_fts: (doc, title, labels, body, names) as they were stored there, text or UTF-8.
 
     A second, passing FTS5 table cuts them into the same tokens.
     """
@@ -202,7 +211,7 @@ def add(connection, cut):
             )
     words = set()
     for _, *columns in cut:
-        words.update(*map(_WORDS.findall, columns))
+        words.update(*(_WORDS.findall(text if isinstance(text, str) else text.decode()) for text in columns))
     connection.executemany("INSERT OR IGNORE INTO stems VALUES (?, ?)", _stems(words))
 
 

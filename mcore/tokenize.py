@@ -10,11 +10,12 @@ card that holds it. Started as a script from inside mcore/, this file would hide
 
 import re
 import unicodedata
+from array import array
 from functools import cache
 from itertools import groupby
-from operator import add
+from operator import add, itemgetter
 
-from mcore.pattern import Characters, Pattern
+from mcore.pattern import Characters, Pattern, runs_of
 from mcore.record import namedtuple
 from mcore.variants import spellings
 
@@ -30,7 +31,7 @@ UNSPACED = (
 # Patterns kept as text are compiled by `re` when first used (and cached there): a large character
 # class costs 1 to 2 ms, and most searches need few of them. _BORDER is where Latin is glued to a
 # spaced script other than its own (Greek to Georgian, Indic): `nginxमें`.
-_RUN = f"([{UNSPACED}]+)"
+_RUN = f"({runs_of(UNSPACED)})"
 _UNSPACED = Characters(UNSPACED)
 _BORDER = "(?<=[a-z0-9])(?=[\u0370-\u1fff])|(?<=[\u0370-\u1fff])(?=[a-z0-9])"
 _SPACED_FOREIGN = "[\u0370-\u1fff]"
@@ -120,11 +121,11 @@ def split_runs(text):
 
 def _with_pairs(pieces):
     """The text of `split_runs` pieces with every run in pairs."""
-    others = " ".join(pieces[::2])
+    others = pieces[::2]
     if len(pieces) > 1:
         pieces[1::2] = _pairs(pieces[1::2])
     text = " ".join(pieces)
-    return _foreign(text) if _may_be_foreign(others) and re.search(_SPACED_FOREIGN, others) else text
+    return _foreign(text) if _may_be_foreign(text) and re.search(_SPACED_FOREIGN, " ".join(others)) else text
 
 
 def _foreign(text):
@@ -167,11 +168,14 @@ def _pairs(runs):
     All runs at once, as numbers: each character, the next one and a space in turn. Making a string of
     every pair took four times as long.
     """
-    chars = memoryview("\n".join(["", *runs, ""]).encode("utf-32-le")).cast("I")
-    threes = memoryview(bytearray(b"\0\0\0\0\0\0\0\0 \0\0\0" * (len(chars) - 1))).cast("I")
+    chars = array("I", "\n".join(["", *runs, ""]).encode("utf-32-le"))
+    threes = array("I", b"\0\0\0\0\0\0\0\0 \0\0\0" * (len(chars) - 1))
     threes[0::3], threes[1::3] = chars[:-1], chars[1:]
     # A run comes out as "\nA AB BC C\n ": between line ends, after its first character alone.
-    return [run[2:] for run in threes.tobytes().decode("utf-32-le").split("\n")[1::2]]
+    return list(map(_behind_two, threes.tobytes().decode("utf-32-le").split("\n")[1::2]))
+
+
+_behind_two = itemgetter(slice(2, None))
 
 
 def identifier_parts(text):
@@ -194,9 +198,7 @@ def _all_forms(text):
     ]
     if len(_word_forms) > _MAX_CACHED:
         _word_forms.clear()
-    return list(
-        dict.fromkeys(form for forms in map(_word_forms.__getitem__, odd) if forms for form in forms)
-    )
+    return list(dict.fromkeys(form for forms in map(_word_forms.__getitem__, odd) if forms for form in forms))
 
 
 class _WordForms(dict):
@@ -219,11 +221,14 @@ _MAX_CACHED = 30_000  # 8 MB
 def _forms(word):
     """The joined form and the sub-words of one word, as far as they say something new."""
     pieces = [piece for piece in word.replace("-", "_").split("_") if piece]
-    forms = ["".join(pieces).casefold()] if len(pieces) > 1 else []
-    has_digits = not "".join(pieces).isalpha()
+    joined = "".join(pieces)
+    forms = [joined.casefold()] if len(pieces) > 1 else []
+    has_digits = not joined.isalpha()
+    if not has_digits and (joined.islower() or joined.isupper()):
+        return tuple(forms)
     # A number at the end is a version or a count (`sqlite3`); before letters it is a border (`list2dict`, `to_3d`).
     numbered = has_digits and _NUMBER_WITHIN.search(word)
-    if numbered or not (word.islower() or word.isupper() or word.isdigit()):
+    if numbered or not (word.islower() or word.isupper() or joined.isdigit()):
         humps = _HUMP.findall(word)
         if len(pieces) < len(humps) <= len(pieces) + (_MAX_NUMBERS if numbered else _MAX_HUMPS):
             forms.append(" ".join(humps).casefold())

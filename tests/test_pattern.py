@@ -2,7 +2,7 @@
 
 import re
 
-from mcore.pattern import Characters, Pattern
+from mcore.pattern import Characters, Pattern, runs_of
 from mcore.tokenize import UNSPACED
 
 RANGES = "a-f\u00e9\u4e00-\u9fffx-z\u3005\U00020000-\U0003ffff"
@@ -26,3 +26,9 @@ def test_a_short_text_and_a_long_one_are_looked_through_alike():
     for text in ("", "gh", "gha", "\u4e00"):
         for longer in (text, text + "-" * 1000, "-" * 1000 + text):
             assert Characters(RANGES).any_in(longer) == bool(re.search(f"[{RANGES}]", longer))
+
+
+def test_runs_are_those_of_the_character_class():
+    for ranges in (RANGES, UNSPACED, "\0-\x1f", "b-\U0010ffff"):
+        text = "".join(map(chr, [*range(0x3400), *range(0x4DF0, 0x4E10), *range(0xD700, 0x10000), 0x1FFFF, 0x20000]))
+        assert re.findall(runs_of(ranges), text) == re.findall(f"[{ranges}]+", text)

@@ -1,5 +1,6 @@
 """mcore.termlists: lists say what FTS5 says, also after cards came, went and changed."""
 
+import os
 import random
 import sqlite3
 from collections import Counter
@@ -90,6 +91,20 @@ def test_terms_without_a_list_are_asked_of_fts5(path):
         assert store.counted_start("数") == places(store, "数*")
 
 
+def test_rows_given_as_utf_8_are_the_same(path, tmp_path):
+    """So a helper process hands them over."""
+    given, tables = list(cards(230)), ("vocabulary", "stems", "lists", "lengths", "recent")
+    coded = [one._replace(columns=tuple(text.encode() for text in one.columns)) for one in given]
+    with closing(built(path, given[:200])) as store, closing(built(str(tmp_path / "coded.db"), coded[:200])) as other:
+        for some, rows in ((store, given[200:]), (other, coded[200:])):
+            with some.writing():
+                some.insert(rows)
+        assert places(store, "cafe") == places(other, "cafe") != {}
+        for table in tables:
+            rows = store.query(f"SELECT * FROM {table} ORDER BY 1, 2")
+            assert rows and other.query(f"SELECT * FROM {table} ORDER BY 1, 2") == rows
+
+
 def test_stems_name_the_words_of_the_index_added_ones_too(path):
     with closing(built(path, cards(30))) as store:
         with store.writing():
@@ -178,21 +193,29 @@ def many_words(n):
         yield row(given.rel_path, f"{words} {given.columns[2]}", title=given.title)
 
 
-@pytest.mark.parametrize("helpers", [0, 2])
-def test_lists_made_in_parts_or_by_helpers_are_the_same(tmp_path, monkeypatch, helpers):
+@pytest.mark.parametrize("helpers, has_room", [(0, True), (2, True), (2, False)])
+def test_lists_made_in_parts_or_by_helpers_are_the_same(tmp_path, monkeypatch, helpers, has_room):
+    """Helpers begin before the pieces are merged, on a copy, unless there is no room for one."""
     tables, jobs, path = {}, [], str(tmp_path / "parts.db")
+    copy = path + ".build-0"
+    if not has_room:
+        os.mkdir(copy)
 
     def share(some):
         jobs.extend(some)
-        return list_parts(some, path, helpers)
+        parts = list_parts(some, path, helpers)
+        assert not has_room or os.stat(copy).st_mode & 0o077 == 0 or os.name == "nt"
+        return parts
 
     with closing(built(str(tmp_path / "whole.db"), many_words(400))) as store:
         tables = {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("lists", "stems")}
         words = store.vocabulary("")
-    monkeypatch.setattr(termlists, "ROWS_A_PART", 50)
+    monkeypatch.setattr(termlists, "ROWS_A_PART", 25)
+    monkeypatch.setattr("mcore.store.FTS_HASH_BYTES", 20_000)
     with closing(built(path, many_words(400), share if helpers else None)) as store:
         assert {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in tables} == tables
         assert sorted(store.vocabulary("")) == sorted(words)
         assert len(termlists._ranges(store.connection, 400)) > 4
-    assert len(jobs) > 4 or not helpers
+    assert len(jobs) > 5 or not helpers
+    assert os.path.exists(copy) != has_room
     assert len(tables["lists"]) > 3 < len(tables["stems"]) and len(words) > 3000

@@ -14,7 +14,7 @@ Row = namedtuple(
     "scope mark valid_from valid_to review_by pinned confidence links notes special columns",
     defaults=(*NO_LIFE, ("", "", "", "")),
 )
-Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index.
+Row.__doc__ = """One card as it is stored; `columns` (tokenize.Columns) goes to the full-text index; they may be UTF-8.
 
 `id` None lets the database choose one that was never used. `scope` to `special` are what the frontmatter says
 of the card's life (see schema).

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 from mcore import schema, termlists
 from mcore.errors import StoreDamaged
@@ -225,10 +225,10 @@ class Store:
         with guarded(self.path):
             return termlists.due(self.connection)
 
-    def make_lists(self, share=None):
-        """Makes the lists of frequent terms from the full text as it is; `share` as `termlists.make` takes it."""
+    def make_lists(self, parts=None):
+        """Makes the lists of frequent terms from the full text as it is; `parts` as `termlists.make` takes them."""
         with guarded(self.path):
-            termlists.make(self.connection, share)
+            termlists.make(self.connection, parts)
 
     def dead_rows(self):
         """How many rows of cards_fts belong to no card any more."""
@@ -741,11 +741,14 @@ class Store:
             self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
 
     def end_bulk_mode(self, share=None):
-        """Merges what was loaded and makes the lists of frequent terms. `share(jobs)` may have those made elsewhere,
-        by `list_part` of this file."""
-        self.merge_loaded()
-        with self.writing():
-            self.make_lists(share)
+        """Merges what was loaded and makes the lists of frequent terms. `share(jobs)` may have those made elsewhere:
+        a generator of what `list_part` makes of each job, which may begin before the merge."""
+        with guarded(self.path):
+            parts = share(termlists.jobs(self.connection)) if share else None
+        with closing(parts) if share else nullcontext():
+            self.merge_loaded()
+            with self.writing():
+                self.make_lists(parts)
         self._is_loading = False
 
     def merge_loaded(self):
