@@ -211,7 +211,7 @@ def test_lists_made_in_parts_or_by_helpers_are_the_same(tmp_path, monkeypatch, h
         tables = {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("lists", "stems")}
         words = store.vocabulary("")
     monkeypatch.setattr(termlists, "ROWS_A_PART", 25)
-    monkeypatch.setattr("mcore.store.FTS_HASH_BYTES", 20_000)
+    monkeypatch.setattr("mcore.store.store.FTS_HASH_BYTES", 20_000)
     with closing(built(path, many_words(400), share if helpers else None)) as store:
         assert {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in tables} == tables
         assert sorted(store.vocabulary("")) == sorted(words)
