@@ -7,6 +7,7 @@ import sys
 from mcore.card import KIND_FOLDERS
 from mcore.errors import UsageError
 from mcore.record import namedtuple
+from mcore.render import counted
 
 HOOK_SECONDS = 0.3  # of looking for changed files
 
@@ -80,5 +81,5 @@ def hook(app, format):
 
 def _freshness_line(freshness):
     if freshness.stale:
-        return f"The index is behind by {freshness.stale} changed files (memory_reindex takes them in)."
-    return f"The index is up to date with {freshness.checked} files."
+        return f"The index is behind by {counted(freshness.stale, 'changed file')} (memory_reindex takes them in)."
+    return f"The index is up to date with {counted(freshness.checked, 'file')}."

@@ -13,6 +13,7 @@ from mcore.budget import Block, compact, pack
 from mcore.cardfile import read_card
 from mcore.errors import CardError, UsageError, warning
 from mcore.frontmatter import lookup
+from mcore.importer import stale_warning
 from mcore.prepare import utc_now
 from mcore.record import namedtuple
 from mcore.render import counted, in_line
@@ -61,7 +62,7 @@ def context(app, query=None, scope=None, kind=None, max_chars=None, view="auto",
     text, used, left = _filled(shown, max_chars)
     cards = [Used(s.id, s.path, s.title, s.id in pins, s.revision, len(s.text)) for s in shown if s.path in used]
     if freshness.stale:
-        warnings.append(warning("stale", f"{freshness.stale} changed files are not looked at yet", "run: memory index"))
+        warnings.append(stale_warning(freshness.stale))
     return Context(query, list(limits.scopes or ()), view, text, cards, left, max_chars, freshness, warnings)
 
 

@@ -31,6 +31,7 @@ from mcore.importer import Freshness, stale_warning
 from mcore.prepare import utc_now
 from mcore.ranking import CANDIDATES, STOP_WORDS, Ranking, is_question, unaccented
 from mcore.record import namedtuple
+from mcore.render import counted
 from mcore.snippet import snippet
 from mcore.store import Limits
 from mcore.tokenize import MAX_TERMS, is_single, split_query, term_expr, to_query_expr
@@ -741,9 +742,6 @@ def _query_warnings(query, terms, left_off, freshness):
             )
         )
     if freshness.unreadable:
-        warnings.append(
-            warning(
-                "unreadable", f"{freshness.unreadable} card files could not be read", "memory index --json names them"
-            )
-        )
+        message = f"{counted(freshness.unreadable, 'card file')} could not be read"
+        warnings.append(warning("unreadable", message, "memory index --json names them"))
     return warnings

@@ -88,6 +88,8 @@ def _compared(store, path, seen, settings, update):
         known = counted(len(indexed), "card")
         message = f"it is not there, or there is nothing in it, and the index {path} has {known}"
         return [finding("vault-away", ERROR, root, message, AWAY_CURE)]
+    if any(each.slug == "vault" for each in seen.findings):
+        return []  # it cannot be looked into: nothing is known of its cards
     found = []
     for card, digest in seen.digests.items():
         if card not in indexed:

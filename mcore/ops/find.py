@@ -78,7 +78,8 @@ def _headline(result):
         return "\n".join([f"{counted(count, 'hit')} ({words}) in {counted(n, 'card')}", *_hidden_lines(result)])
     if result.retrieval.reason == "offset_beyond_pool":
         return f"No hits from offset {result.retrieval.offset} on: {counted(result.retrieval.pool, 'card')} were found."
-    lines = [f"Nothing found in {counted(n, 'card')} ({result.freshness.unreadable} card files could not be read)."]
+    unread = counted(result.freshness.unreadable, "card file")
+    lines = [f"Nothing found in {counted(n, 'card')} ({unread} could not be read)."]
     if result.retrieval.reason == "empty_scope" and n:
         lines.append("No card passes the filters of this search.")
     lines += _hidden_lines(result)
