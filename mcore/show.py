@@ -123,7 +123,9 @@ def find(store, id, path):
             return store.by_path(candidate)
     unreadable = store.known_unreadable()
     if wanted in unreadable:
-        raise CardError(f"cannot read {wanted[:200]}", unreadable[wanted][0], "mend the file, then run: memory index")
+        reason = unreadable[wanted][0]
+        cure = "raise max_card_bytes in config.json" if reason.startswith("larger than") else "mend the file"
+        raise CardError(f"cannot read {wanted[:200]}", reason, f"{cure}, then run: memory index")
     store.check_rows()
     near = _near(wanted[:4096], paths)
     hint = "search for it; memory index names the files that are left out"

@@ -198,6 +198,14 @@ def test_odd_files_are_shown_and_their_oddness_said(app, write_note, data):
         assert shown.text == "a\ufffdb\n" and [note.slug for note in shown.warnings] == ["not-utf8"]
 
 
+def test_a_card_that_is_too_large_is_told_how_to_be_read(app, write_note):
+    write_note("big.md", "x" * 2000)
+    app._settings = app.settings._replace(max_card_bytes=1000)
+    with pytest.raises(CardError) as caught:
+        show(app, path="big.md")
+    assert caught.value.hint.startswith("raise max_card_bytes")
+
+
 def test_a_name_that_is_not_utf8_is_shown_under_the_name_search_gives(app, tmp_path):
     try:
         with open(os.path.join(os.fsencode(tmp_path), b"vault", b"bad\xff\xe4\xb8name.md"), "wb") as handle:
