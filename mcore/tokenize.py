@@ -75,6 +75,7 @@ PIECE = "\ue000"
 NUMBERED = Pattern(r"([a-z]{2,})([0-9]+)")
 _NUMBER_WITHIN = Pattern(r"[0-9][A-Za-z]")
 _JOINTS = Pattern(r"[_\-./]+")
+_PRODUCT = Pattern(r"([a-z]{2,})([0-9]+(?:\.[0-9]+)*)")
 _VERSION = Pattern(r"(v)?((?(1)[0-9]+\.)[0-9]+\.[0-9].*)")
 
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
@@ -337,6 +338,9 @@ def _word_terms(word):
     version = _VERSION.fullmatch(folded)
     if version:  # `1.2.3` and `v1.2.3` are one version; `0.9` is any number, and not what `v0.9` asks for
         phrases.append(" ".join(_JOINTS.split(version[2] if version[1] else "v" + folded)))
+    product = _PRODUCT.fullmatch(folded)
+    if product:  # `mysql8.0` is what others write as `MySQL 8.0` or `MySQL-8.0`
+        phrases.append(" ".join([product[1], *_JOINTS.split(product[2])]))
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
     yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)

@@ -135,6 +135,8 @@ MEETINGS = [
     ("елка", "Ёлка растёт", True), ("ёлка", "елка", True), ("йод", "иод", False), ("ΑΘΗΝΑ", "στην Αθήνα", True),
     ("οδός", "ΟΔΟΣ", True), ("שלום", "שָׁלוֹם", True), ("كتاب", "كتـــاب جديد", True), ("الخادم", "الخادِمُ", True),
     ("امر", "أمر", True), ("हिन्दी", "हिन्दि", False), ("nginxελλαδα", "nginx Ελλάδα", True),
+    ("mysql8.0", "升级到 MySQL 8.0 之后", True), ("JDK17", "用 JDK 17 与", True), ("gpt5", "GPT-5", True),
+    ("sqlite35", "sqlite3", False), ("mysql8.0", "mysql 8.1", False), ("v2", "v 2", False),
     ("1.2.3", "released v1.2.3-rc.1", True), ("v1.2.3", "release 1.2.3", True), ("V1.2", "v1.2.3", True),
     ("2.6", "版本v2.6.10已上线", True), ("v0.9", "b is 0.9 here", False), ("1.2.3", "v11.2.3", False),
     ("阿里云", "用阿里云部署", True),
