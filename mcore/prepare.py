@@ -30,7 +30,7 @@ from mcore.tokenize import columns
 
 RACY_NS = 2_000_000_000  # FAT keeps two seconds; other file systems 1 to 10 ms
 BATCH_CARDS, BATCH_BYTES = 500, 4_000_000  # of one batch, whichever comes first
-HELPERS_ABOVE = 5000  # files; a helper starts in .1 s, which it does not save with fewer
+HELPERS_ABOVE = 20_000  # files; handing rows over takes a tenth more CPU, which waiting for fewer is not worth
 CARDS_A_HELPER = 40_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
 AHEAD = 3  # batches that are ready or on their way, beyond one for each helper
