@@ -55,13 +55,13 @@ def _labels(rel_path, title, tags, fields):
 
 def one_line(value):
     """A frontmatter value as one line of text; a list of one stands for its item, other lists and maps have none."""
-    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list):
-        value = value[0]
+    if isinstance(value, str):
+        return " ".join(value.split())
     if isinstance(value, bool):
         return "true" if value else "false"
-    if value is None or isinstance(value, (list, dict)):
-        return ""
-    return " ".join(str(value).split())
+    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list):
+        return one_line(value[0])
+    return "" if value is None or isinstance(value, (list, dict)) else str(value)
 
 
 def new_card_text(title, kind, source, tags, created, body, extra=None):

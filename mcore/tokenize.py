@@ -221,12 +221,13 @@ _MAX_CACHED = 30_000  # 8 MB
 
 def _forms(word):
     """The joined form and the sub-words of one word, as far as they say something new."""
-    pieces = [piece for piece in word.replace("-", "_").split("_") if piece]
-    joined = "".join(pieces)
-    forms = [joined.casefold()] if len(pieces) > 1 else []
+    joined = word.replace("-", "").replace("_", "")
+    is_joined = len(joined) < len(word.strip("-_"))
     has_digits = not joined.isalpha()
     if not has_digits and (joined.islower() or joined.isupper()):
-        return tuple(forms)
+        return (joined.casefold(),) if is_joined else ()
+    pieces = [piece for piece in word.replace("-", "_").split("_") if piece]
+    forms = [joined.casefold()] if is_joined else []
     # A number at the end is a version or a count (`sqlite3`); before letters it is a border (`list2dict`, `to_3d`).
     numbered = has_digits and _NUMBER_WITHIN.search(word)
     if numbered or not (word.islower() or word.isupper() or joined.isdigit()):

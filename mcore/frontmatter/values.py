@@ -5,6 +5,7 @@ the number or truth in it when someone asks (`dates` the time). All are pure and
 """
 
 import math
+from operator import itemgetter
 
 from mcore.pattern import Pattern
 
@@ -76,16 +77,13 @@ def tags(fields):
     of a list is one tag. Leading `#` go, NFC is applied, and of spellings that differ only in
     case the first stays.
     """
-    by_key = {}
-    for key, value in fields.items():
-        by_key.setdefault(str(key).casefold(), []).append(value)
+    told = [(str(key).casefold(), value) for key, value in fields.items()]
+    told = [(TAG_KEYS.index(key), value) for key, value in told if key in TAG_KEYS]
     found = {}
-    for key in TAG_KEYS:
-        for value in by_key.get(key, ()):
-            for piece in _pieces(value):
-                tag = _tag(piece)
-                if tag:
-                    found.setdefault(tag.casefold(), tag)
+    for _, value in sorted(told, key=itemgetter(0)):
+        for tag in map(_tag, _pieces(value)):
+            if tag:
+                found.setdefault(tag.casefold(), tag)
     return list(found.values())
 
 
@@ -132,7 +130,10 @@ def _leaves(value, with_bools=True):
             yield from _leaves(item, with_bools)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _leaves(item, with_bools)
+            if isinstance(item, str):
+                yield item
+            else:
+                yield from _leaves(item, with_bools)
     elif isinstance(value, bool):
         if with_bools:
             yield "true" if value else "false"
