@@ -344,7 +344,7 @@ def _word_terms(word):
         phrases.append(" ".join([product[1], *_JOINTS.split(product[2])]))
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
-    yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)
+    yield Term(folded, tuple(dict.fromkeys(phrases)), len(tokens[-1]) >= 2, parts)
 
 
 def _quote(phrase):

@@ -186,6 +186,12 @@ def test_query_and_text_meet_whole(query, text, met):
     assert finds(query, text) is met
 
 
+@pytest.mark.parametrize("word", ["Python3", "mysql8.0", "getUserName", "v1.2.3", "utf-8", "iPhone15"])
+def test_a_term_asks_for_each_of_its_forms_once(word):
+    [term] = split_query(word)[0]
+    assert len(term.phrases) == len(set(term.phrases))
+
+
 @pytest.mark.parametrize(
     "query, text, tier",
     [
