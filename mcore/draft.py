@@ -68,7 +68,7 @@ def _checked(name, value):
         return known_kind(text)
     if name == "scope":
         return _scope(text)
-    if name in (*TIMES, "ttl") and validity.is_left_open(text):
+    if name in TIMES and validity.is_left_open(text) or name == "ttl" and validity.is_endless(text):
         return None
     if name in TIMES and timestamp(text) is None:
         raise UsageError(f"{name} {text[:60]!r} is no date", hint="such as 2026-12-01 or 2026-12-01T08:30:00Z")

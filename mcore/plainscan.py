@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 from mcore.record import namedtuple
-from mcore.tokenize import UNSPACED, normalize
+from mcore.tokenize import SPACED_FOREIGN, UNSPACED, normalize
 
 Drawn = namedtuple("Drawn", "script query start end")
 Drawn.__doc__ = "One piece of a text, as it stands there at [start, end), to be asked as a query."
@@ -120,4 +120,4 @@ def _in_word(char):
 
 
 def _is_foreign(char):
-    return "\u0370" <= char <= "\u1fff"
+    return re.match(SPACED_FOREIGN, char) is not None

@@ -201,10 +201,14 @@ def _is_mixed(word):
 
 
 def unaccented(word):
-    """`word` without the accents of its Latin letters, as FTS5 stores it."""
-    if max(word) < "\u0250":
-        word = "".join(char for char in unicodedata.normalize("NFD", word) if char < "\u0300")
-    return word
+    """`word` without the accents of its Latin letters and without what casefolding leaves of other accents (`ΐ`),
+    as FTS5 stores it."""
+    letters = (unicodedata.normalize("NFD", char)[0] if _is_latin(char) else char for char in word)
+    return "".join(char for char in letters if not "\u0300" <= char < "\u0370")
+
+
+def _is_latin(char):
+    return char < "\u0250" or "\u1e00" <= char < "\u1f00"
 
 
 class Ranking:

@@ -57,7 +57,7 @@ def partial_words(weights, texts):
         asked = trigrams - claimed
         claimed |= asked
         for doc, text in texts.items() if asked else ():
-            if held := sum(trigram in text for trigram in asked) if len(word) > 3 else _begins(word, text):
+            if held := sum(trigram in text for trigram in asked) if len(word) > 3 else int(_begins(word, text)):
                 gains.append(Gain(doc, "partial", word, held, PARTIAL * weight * held / len(trigrams)))
     return gains
 

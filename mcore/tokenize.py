@@ -30,11 +30,12 @@ UNSPACED = (
 
 # Patterns kept as text are compiled by `re` when first used (and cached there): a large character
 # class costs 1 to 2 ms, and most searches need few of them. _BORDER is where Latin is glued to a
-# spaced script other than its own (Greek to Georgian, Indic): `nginxमें`.
+# spaced script other than its own (Greek to Georgian, Indic): `nginxमें`. The letters of Vietnamese (`bảo`) and
+# the marks of Latin letters in the midst of these are not among them.
 _RUN = f"({runs_of(UNSPACED)})"
 _UNSPACED = Characters(UNSPACED)
-_BORDER = "(?<=[a-z0-9])(?=[\u0370-\u1fff])|(?<=[\u0370-\u1fff])(?=[a-z0-9])"
-_SPACED_FOREIGN = "[\u0370-\u1fff]"
+SPACED_FOREIGN = "[\u0370-\u1aaf\u1b00-\u1cff\u1f00-\u1fff]"
+_BORDER = f"(?<=[a-z0-9])(?={SPACED_FOREIGN})|(?<={SPACED_FOREIGN})(?=[a-z0-9])"
 _FOREIGN_BYTES = bytes(range(0xCD, 0xE2))
 
 # Format characters (zero width, bidi, BOM, soft hyphen, tags) and variation selectors split or
@@ -126,7 +127,7 @@ def _with_pairs(pieces):
     if len(pieces) > 1:
         pieces[1::2] = _pairs(pieces[1::2])
     text = " ".join(pieces)
-    return _foreign(text) if _may_be_foreign(text) and re.search(_SPACED_FOREIGN, " ".join(others)) else text
+    return _foreign(text) if _may_be_foreign(text) and re.search(SPACED_FOREIGN, " ".join(others)) else text
 
 
 def _foreign(text):
@@ -137,7 +138,7 @@ def _foreign(text):
 def without_marks(text):
     """Folded text without the marks that are written or left out as one likes: `Ёлка`, `Αθήνα`, the points of
     Hebrew, the vowels of Arabic. (Those of Latin letters are left out by FTS5.)"""
-    return text.translate(_optional_marks())
+    return unicodedata.normalize("NFC", text).translate(_optional_marks())  # casefolding took `ῆ` apart
 
 
 @cache
@@ -155,7 +156,7 @@ def _optional_marks():
 
 
 def _may_be_foreign(text):
-    """Whether a text may hold a letter of _SPACED_FOREIGN, by the first bytes of its characters: a tenth of the
+    """Whether a text may hold a letter of SPACED_FOREIGN, by the first bytes of its characters: a tenth of the
     time that a pattern takes."""
     if text.isascii():
         return False
@@ -305,7 +306,7 @@ def query_pieces(query):
 
 def _whole_words(text):
     """The words or identifiers of a text that hold a letter or digit at all."""
-    if not text.isascii() and any("\u0370" <= char < "\u2000" for char in text):
+    if not text.isascii() and re.search(SPACED_FOREIGN, text):
         text = _foreign(text.casefold())
     for word in text.split():
         word = word.strip(_TRIM)[:MAX_WORD]
@@ -344,7 +345,7 @@ def _word_terms(word):
         phrases.append(" ".join([product[1], *_JOINTS.split(product[2])]))
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
-    yield Term(folded, tuple(phrases), len(tokens[-1]) >= 2, parts)
+    yield Term(folded, tuple(dict.fromkeys(phrases)), len(tokens[-1]) >= 2, parts)
 
 
 def _quote(phrase):

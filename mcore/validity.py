@@ -42,9 +42,10 @@ _UNITS = {
     "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60, "分间": 60, "분": 60,
     "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "时": 3600, "时间": 3600, "시간": 3600,
     "d": 86400, "day": 86400, "天": 86400, "日": 86400, "日间": 86400, "일": 86400,
-    "w": 604800, "week": 604800, "周": 604800, "周间": 604800, "星期": 604800, "주": 604800, "주일": 604800,
+    "w": 604800, "wk": 604800, "week": 604800,
+    "周": 604800, "周间": 604800, "星期": 604800, "주": 604800, "주일": 604800,
     "mo": 2592000, "month": 2592000, "月": 2592000, "个月": 2592000, "个月间": 2592000, "달": 2592000, "개월": 2592000,
-    "y": 31536000, "year": 31536000, "年": 31536000, "年间": 31536000, "년": 31536000,
+    "y": 31536000, "yr": 31536000, "year": 31536000, "年": 31536000, "年间": 31536000, "년": 31536000,
 }  # fmt: skip
 # Traditional and Japanese spellings, as the simplified ones above.
 _SPELT = str.maketrans("週間時鐘個箇ヶヵケカか兩", "周间时钟个个个个个个个两")
@@ -115,6 +116,11 @@ def is_left_open(text):
     return text.strip().casefold() in _OPEN
 
 
+def is_endless(ttl):
+    """The same of a length of time, which may be `0` or `permanent` too."""
+    return ttl.strip().casefold() in _NEVER
+
+
 def _single(value):
     """The item of a list of one, which stands for itself; else the value."""
     return value[0] if isinstance(value, list) and len(value) == 1 else None if value == [] else value
@@ -122,7 +128,7 @@ def _single(value):
 
 def _length(value, notes):
     value = _single(value)
-    if value is None or (isinstance(value, str) and value.strip().casefold() in _NEVER):
+    if value is None or isinstance(value, str) and is_endless(value):
         return None
     seconds = length(value)
     if seconds is None:

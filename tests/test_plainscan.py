@@ -58,6 +58,7 @@ def test_nothing_is_drawn_from_nothing():
         ("re\u200bdis", "redis", True),
         ("redis🦀", "redis", True),
         ("nginxмир", "nginx", True),
+        ("bảo", "b", False),
         ("a\n b", "a b", True),
         ("redistribute redis", "redis", True),
         ("阿里云", "里云", True),

@@ -16,8 +16,11 @@ from mcore.ranking import (
     Ranking,
     is_question,
     parts,
+    unaccented,
 )
 from mcore.stem import stem
+from mcore.store.probe import tokens_of
+from mcore.tokenize import normalize, split_bigrams, split_query
 from mcore.variants import MAX_SPELLINGS, spellings, variants
 
 STEMS = [
@@ -295,3 +298,11 @@ def test_a_word_of_letters_and_digits_weighs_more_than_a_plain_one():
 def test_signs_of_vowels_make_no_name_of_a_word():
     found = {part.text: part.weight for part in parts("सर्वर कब egr2")}
     assert found["सर्वर"] == found["कब"] == 1.0 and found["egr2"] == NAME_WEIGHT
+
+
+@pytest.mark.parametrize(
+    "word", ["bảo", "Nội", "ứng", "café", "İzmir", "Μαΐου", "ψυχῆς", "за\u0301мок", "йод", "nginxΐ", "gh\u1e0d"]
+)
+def test_a_word_is_asked_for_as_fts5_stores_it(word):
+    asked = {unaccented(term.text) for term in split_query(word)[0]}
+    assert asked == set(tokens_of(split_bigrams(normalize(word))))

@@ -47,6 +47,10 @@ def test_a_word_of_three_letters_counts_only_where_a_word_begins():
     assert {gain.doc for gain in partial_words({"gpu": 5.0}, texts)} == {1, 2, 3, 5}
 
 
+def test_a_count_is_a_number_that_explain_can_tell():
+    assert [repr(gain.count) for gain in partial_words({"gpu": 5.0}, {1: "the gpu"})] == ["1"]
+
+
 def test_a_word_at_the_start_of_a_card_counts_a_little_more():
     texts = {1: "redis " + "x" * LEAD_CHARS, 2: "x" * LEAD_CHARS + " redis", 3: "credis " + "x" * LEAD_CHARS}
     assert [(gain.doc, gain.score) for gain in lead_words({"redis": 5.0}, texts)] == [(1, pytest.approx(LEAD * 5.0))]

@@ -114,6 +114,13 @@ def test_empty_takes_a_field_out(app):
     assert (shown.tags, shown.scope, "pinned" in shown.fields) == ([], "global", False)
 
 
+@pytest.mark.parametrize("field, value", [("valid_to", "never"), ("ttl", "permanent"), ("ttl", "0"), ("ttl", "永久")])
+def test_an_end_that_is_said_to_be_open_takes_the_field_out(app, field, value):
+    made = capture(app, "db host", BODY, more={"ttl": "30d", "valid_to": "2036-01-01"})
+    update(app, made.path, {field: value})
+    assert field not in show(app, path=made.path).fields
+
+
 @pytest.mark.parametrize("given, body", [
     ({}, None), ({"title": " "}, None), ({"kind": "nope"}, None), ({"valid_to": "soon"}, None), ({"ttl": "x"}, None),
     ({"scope": "shop"}, None), ({"valid_from": "2026-01-02", "valid_to": "2026-01-01"}, None),

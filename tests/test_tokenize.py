@@ -62,6 +62,7 @@ def finds(query, text, tier="all"):
         ("plain words", "plain words"),
         ("先连接ecs-prod后", "先连 连接 接 ecs-prod 后"),
         ("nginxमें", "nginx में"),
+        ("bảo quản, nộiб", "bảo quản, nội б"),
         ("ok𠮷野家", "ok 𠮷野 野家 家"),
         ("", ""),
     ],
@@ -133,7 +134,8 @@ MEETINGS = [
     ("2.6.10", "version 2.6.10 of", True),
     ("2.6.10", "version 2.6.1", False),
     ("елка", "Ёлка растёт", True), ("ёлка", "елка", True), ("йод", "иод", False), ("ΑΘΗΝΑ", "στην Αθήνα", True),
-    ("οδός", "ΟΔΟΣ", True), ("שלום", "שָׁלוֹם", True), ("كتاب", "كتـــاب جديد", True), ("الخادم", "الخادِمُ", True),
+    ("οδός", "ΟΔΟΣ", True), ("της", "τῆς ψυχῆς", True), ("ὖ", "υ", True),
+    ("שלום", "שָׁלוֹם", True), ("كتاب", "كتـــاب جديد", True), ("الخادم", "الخادِمُ", True),
     ("امر", "أمر", True), ("हिन्दी", "हिन्दि", False), ("nginxελλαδα", "nginx Ελλάδα", True),
     ("mysql8.0", "升级到 MySQL 8.0 之后", True), ("JDK17", "用 JDK 17 与", True), ("gpt5", "GPT-5", True),
     ("sqlite35", "sqlite3", False), ("mysql8.0", "mysql 8.1", False), ("v2", "v 2", False),
@@ -168,6 +170,7 @@ MEETINGS = [
     ("नमस्ते", "nginxनमस्ते", True),
     ("हिन्दी", "हिंदी", False),
     ("сервер", "новый сервер", True),
+    ("bảo", "đảm bảo quản trị", True), ("bao", "đảm bảo", True), ("bảo", "b, rồi ả, rồi o", False),
     ("שלום", "אמר שלום לו", True),
     ("AND", "salt AND pepper", True),
     ("NEAR(a b)", "near a b", True),
@@ -181,6 +184,12 @@ MEETINGS = [
 @pytest.mark.parametrize("query, text, met", MEETINGS)
 def test_query_and_text_meet_whole(query, text, met):
     assert finds(query, text) is met
+
+
+@pytest.mark.parametrize("word", ["Python3", "mysql8.0", "getUserName", "v1.2.3", "utf-8", "iPhone15"])
+def test_a_term_asks_for_each_of_its_forms_once(word):
+    [term] = split_query(word)[0]
+    assert len(term.phrases) == len(set(term.phrases))
 
 
 @pytest.mark.parametrize(

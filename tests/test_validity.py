@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_named_and_not_heeded(field, value):
     ("二十天", 20 * DAY), ("1年6个月", 545 * DAY), ("1週間", 7 * DAY), ("3ヶ月", 90 * DAY), ("24時間", DAY),
     ("7일", 7 * DAY),
     ("2주", 14 * DAY), ("3개월", 90 * DAY), ("1d 5", None), ("d1", None), ("1.2.3", None), ("十五", 15 * DAY),
-    ("5ms", None),
+    ("5ms", None), ("3 yrs", 1095 * DAY), ("2wks", 14 * DAY),
     ("半", DAY / 2), ("1h-2h", None), ("30d!", None), ("1dd", None),
     ("p", None), ("", None), ("-3d", None), ("30 parsecs", None), ("d", None), ("9" * 70 + "d", None),
 ])  # fmt: skip

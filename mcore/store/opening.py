@@ -105,9 +105,7 @@ def open_store(path, wait=BUSY_SECONDS):
                 if "readonly" not in str(error) or _holds_wal(path):
                     raise
                 connection.close()
-                from urllib.parse import quote
-
-                connection = _connect(f"file:{quote(os.path.abspath(path))}?immutable=1", wait, uri=True)
+                connection = _connect(_uri(path, "immutable=1"), wait, uri=True)
                 _set_up(connection, path)
                 return Store(connection, path, frozen=True)
         except BaseException:
