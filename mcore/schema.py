@@ -8,11 +8,10 @@ version 2: folders; when and where a card holds (scope to notes); lists of cards
 version 3: vocabulary.
 version 4: cards_linked, cards_titled.
 version 5: dates and lengths of time are read in more forms (validity); marks left out of Greek, Cyrillic,
-Hebrew and Arabic words (tokenize).
-version 6: words of Vietnamese are whole (tokenize).
+Hebrew and Arabic words, words of Vietnamese whole (tokenize).
 """
 
-VERSION = 6
+VERSION = 5
 APPLICATION_ID = 0x6D656D61  # "mema": tells our file from another program's SQLite database
 
 PLAIN = ("cards", "unreadable", "folders", "meta", "lists", "recent", "lengths", "stems", "vocabulary")
