@@ -129,7 +129,15 @@ class App:
         except StoreOutdated:
             if self._wait is not None:
                 raise
-        self.indexer.rebuild(path)
+        try:
+            self.indexer.rebuild(path)
+        except SetupError as error:
+            why = ", ".join(filter(None, [error.message, error.why]))
+            raise SetupError(
+                f"cannot use the index {path}",
+                f"it was made in an older form and cannot be built anew: {why}",
+                error.hint,
+            ) from error
         return self._opened_at(path)
 
     def _opened_at(self, path):

@@ -235,6 +235,20 @@ def test_an_outdated_index_that_was_named_is_never_built_for_another_vault(make_
 
 
 @CAN_DROP_COLUMNS
+@pytest.mark.skipif(os.name == "nt", reason="no lock beside the index there")
+def test_an_outdated_index_that_cannot_be_built_anew_is_named_as_that(make_app, vaults):
+    """A search where nothing may be written once said no more than that it could not write beside the index."""
+    app = make_app(vault=vaults[0])
+    found(app)
+    app.close()
+    as_version_1(app.db_path)
+    os.mkdir(app.db_path + ".lock")
+    with pytest.raises(SetupError) as caught:
+        found(make_app(vault=vaults[0]))
+    assert "older form" in caught.value.why and "directory" in caught.value.why
+
+
+@CAN_DROP_COLUMNS
 def test_doctor_names_an_outdated_index_and_brings_it_up_to_date(make_app, vaults):
     app = make_app(vault=vaults[0])
     found(app)
