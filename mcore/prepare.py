@@ -202,10 +202,7 @@ def _list_parts(jobs, path, helpers):
             next(parts)
         yield from parts
     finally:
-        try:
-            os.unlink(copy)
-        except OSError:
-            pass
+        _remove(copy)
 
 
 def _copied(path, copy):
@@ -216,8 +213,16 @@ def _copied(path, copy):
         os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
         copyfile(path, copy)
     except OSError:
+        _remove(copy)  # what the lists are written to needs the room
         return False
     return True
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def _shared(tasks, max_bytes, helpers):
