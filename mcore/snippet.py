@@ -18,6 +18,7 @@ _LONGEST_TEXT = 4_000_000  # characters searched at all (0.1 s a million); witho
 _PIECE, _OVERLAP = 2000, 200  # characters; a query word has at most 200
 _LATIN_END, _SPACED_END = "\u0250", "\u0e00"  # Latin ends; the first script without spaces begins
 _ACCENTS = "[\u0300-\u036f]+"
+_LATIN_ACCENTS = f"(?<![\u0370-\u1dff]){_ACCENTS}"  # not of `й`, which is no `и`
 _ACCENTED = Characters("\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff")
 
 _MARKED = Characters("\u0370-\u03ff\u0451\u0591-\u05c7\u0622-\u0625\u0640-\u065f\u0670\u1f00-\u1fff")
@@ -156,7 +157,7 @@ def fold(text):
     """`text` as the index compares it: normalized, letters without accents and optional marks."""
     text = normalize(text)
     if not text.isascii() and _ACCENTED.any_in(text):
-        text = unicodedata.normalize("NFC", re.sub(_ACCENTS, "", unicodedata.normalize("NFD", text)))
+        text = unicodedata.normalize("NFC", re.sub(_LATIN_ACCENTS, "", unicodedata.normalize("NFD", text)))
     if not text.isascii() and _MARKED.any_in(text):
         text = without_marks(text)
     return text

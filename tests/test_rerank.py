@@ -85,6 +85,10 @@ def test_an_accent_is_no_difference():
     assert first.score == second.score
 
 
+def test_an_accent_elsewhere_in_a_card_changes_no_letter_of_another_script():
+    assert shown("", "café, йод") == "\ncafe, йод"
+
+
 def test_a_question_finds_a_card_with_a_part_of_its_rare_word_first(app, write_note):
     write_note("a.md", "# Notes\n\nthe protein was seen in cells, in the lab and in the field\n")
     write_note("b.md", "# Notes\n\nthe protein was seen in cells, demethylated in the lab\n")
