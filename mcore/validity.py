@@ -54,6 +54,7 @@ _DIGITS = {char: at for at, char in enumerate("零一二三四五六七八九")}
 _PART = Pattern(
     rf"([0-9]+(?:\.[0-9]+)?|{_NUMERAL})[ ]*([a-z]+|[^\W\d_a-z一二两三四五六七八九十半]*)[ ]*(?:(?:,|and\b)[ ]*)?"
 )
+_CAPITAL_M = Pattern(r"(?<=[0-9 ])M(?![A-Za-z])")  # months; taken for minutes, it would hide a card at once
 _ISO = Pattern(
     r"p(?:([0-9]+)y)?(?:([0-9]+)m)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:t(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?)?"
 )
@@ -137,10 +138,14 @@ def _length(value, notes):
 
 
 def length(text):
-    """Seconds of a length of time: `30d`, `12 hours`, `2周`, `1h 30m`, `半年`, `P1M`, or `30` (days); None for none."""
+    """Seconds of a length of time: `30d`, `12 hours`, `2周`, `1h 30m`, `1M` (a month), `半年`, `P1M`, or `30` (days);
+    None for none."""
     if not isinstance(text, str) or len(text) > 60:
         return None
-    text = text.strip().casefold()
+    text = text.strip()
+    if text[:1] not in ("P", "p"):
+        text = _CAPITAL_M.sub("mo", text)
+    text = text.casefold()
     if not text.isascii():
         import unicodedata
 

@@ -64,6 +64,7 @@ def test_what_cannot_be_read_is_named_and_not_heeded(field, value):
     ("P1DT12H", 1.5 * DAY),
     ("30", 30 * DAY), ("3600s", 3600), ("1.5h", 5400), ("90 天", 90 * DAY), ("5mins", 300), ("2 Weeks", 14 * DAY),
     ("1w2d", 9 * DAY), ("1h 30m", 5400), ("1 week, 2 days", 9 * DAY), ("2 weeks and 1 day", 15 * DAY), ("90mins", 5400),
+    ("1M", 30 * DAY), ("1m", 60), ("1y 2M", 425 * DAY), ("PT5M", 300), ("5 MIN", 300),
     ("７天", 7 * DAY), ("一周", 7 * DAY), ("两个月", 60 * DAY), ("兩週", 14 * DAY), ("半年", 182.5 * DAY),
     ("十五天", 15 * DAY),
     ("二十天", 20 * DAY), ("1年6个月", 545 * DAY), ("1週間", 7 * DAY), ("3ヶ月", 90 * DAY), ("24時間", DAY),
