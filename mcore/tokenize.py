@@ -12,7 +12,7 @@ import re
 import unicodedata
 from array import array
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import add, itemgetter
 
 from mcore.pattern import Characters, Pattern, runs_of
@@ -76,7 +76,10 @@ PIECE = "\ue000"
 NUMBERED = Pattern(r"([a-z]{2,})([0-9]+)")
 _NUMBER_WITHIN = Pattern(r"[0-9][A-Za-z]")
 _JOINTS = Pattern(r"[_\-./]+")
-_PRODUCT = Pattern(r"([a-z]{2,})([0-9]+(?:\.[0-9]+)*)")
+_NAME = Pattern(r"[a-z]{2,30}")
+_NUMBER = Pattern(r"[0-9]{1,8}(?:\.[0-9]{1,8}){0,3}")
+_PRODUCT = Pattern(r"([a-z]{2,})[-_]?([0-9]+(?:\.[0-9]+)*)")
+_DOTTED = Pattern(r"([a-z]{2,})(\.?)(js|net|io)")
 _VERSION = Pattern(r"(v)?((?(1)[0-9]+\.)[0-9]+\.[0-9].*)")
 
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
@@ -279,8 +282,10 @@ def split_query(query, limit=MAX_TERMS):
     make it one term that is asked as a phrase.
     """
     terms, left_off = {}, 0
-    for piece, unspaced in query_pieces(query):
-        for term in _run_terms(piece) if unspaced else _word_terms(piece):
+    pieces = list(query_pieces(query))
+    products = _products(pieces)
+    for at, (piece, unspaced) in enumerate(pieces):
+        for term in _run_terms(piece) if unspaced else _word_terms(piece, products.get(at, ())):
             if term.text in terms:
                 continue
             if len(terms) < limit:
@@ -327,7 +332,18 @@ def _run_terms(run):
         yield Term(pair, tuple(spellings(pair)), False, ())
 
 
-def _word_terms(word):
+def _products(pieces):
+    """place -> phrases, for names and numbers that follow each other: `Redis 6.2` is what others write as `Redis6.2`."""
+    found = {}
+    for at, ((name, _), (number, _)) in enumerate(pairwise(pieces)):
+        name = name.casefold()
+        if _NUMBER.fullmatch(number) and _NAME.fullmatch(name):
+            for place in (at, at + 1):
+                found.setdefault(place, []).append((name + number).replace(".", " "))
+    return found
+
+
+def _word_terms(word, phrases_of_product):
     """The term of a word or identifier, with its other forms and its parts."""
     folded = word.casefold()
     tokens = _JOINTS.split(folded)
@@ -341,8 +357,12 @@ def _word_terms(word):
     if version:  # `1.2.3` and `v1.2.3` are one version; `0.9` is any number, and not what `v0.9` asks for
         phrases.append(" ".join(_JOINTS.split(version[2] if version[1] else "v" + folded)))
     product = _PRODUCT.fullmatch(folded)
-    if product:  # `mysql8.0` is what others write as `MySQL 8.0` or `MySQL-8.0`
-        phrases.append(" ".join([product[1], *_JOINTS.split(product[2])]))
+    if product:  # `mysql8.0`, `MySQL 8.0` and `MySQL-8.0` are one
+        phrases += [between.join(product.groups()).replace(".", " ") for between in (" ", "")]
+    dotted = _DOTTED.fullmatch(folded)
+    if dotted:  # `nodejs` and `Node.js`
+        phrases.append(dotted[1] + ("" if dotted[2] else " ") + dotted[3])
+    phrases += phrases_of_product
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
     yield Term(folded, tuple(dict.fromkeys(phrases)), len(tokens[-1]) >= 2, parts)
