@@ -15,6 +15,7 @@ pure text (no disk, no SQL, no clock)
     tokenize      pairs for scripts without spaces, query -> FTS5 expression
     plainscan     what a plain look through texts finds: the yardstick of the search
     stem          the stem of an English word (Porter)
+    spelling      British and American spellings of an English word
     nearest       words that are a slip or two away from another
     postings      the cards of one frequent term as a compact blob, both ways
     snippet       the place that answers, as the note has it

@@ -4,8 +4,8 @@ A query becomes parts, each with a weight; a card's score is the sum of its part
 better than fusing ranks (RRF) in every trial.
 
 | part | weight | what it asks |
-| word | 1, 1.5 | a Latin word: .2 for it as it stands, .8 for all words of the vault with its stem; 1.5 with digits, |
-|      |        | whose other number (`e2fs`: `e2f`) counts as its stem |
+| word | 1, 1.5 | a Latin word: .2 for it as it stands, .8 for all words of the vault with its stem or that of its |
+|      |        | British or American spelling; 1.5 with digits, whose other number (`e2fs`: `e2f`) counts so too |
 | identifier | 1, .2, .3 | its words and sub-words, each as a word; .2 for the joined form, .3 for single letters |
 | numbered | .7 | the letters and the number of a word that ends with one (`egr2`: `egr`, `2`) |
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
@@ -29,12 +29,14 @@ locomo_session +.010, cosqa +.008, scifact -.009; phrases locomo_session +.021, 
 ident +.016 of 925 queries; joined forms at .3 scifact +.005, ident +.004; numbered words scifact +.010;
 Lucene's rarity locomo_turn +.007, locomo_session +.006, cosqa +.003, scifact -.003; forms of a word counted
 once locomo_session +.004; singles by the length of the query memdaily +.006; names (`mda5`, `klf4`) at 1.5
-scifact +.006, their plurals scifact +.001; words with hyphens as any neighbours scifact +.002; b .65 instead of .6
-cosqa +.003; .06 instead of .1 for stop words cosqa +.003.
-Tried and left out: longer words that begin with the stem (session +.002, scifact +.002, a walk of all their
-lists), weight by word length, words nearby (NEAR), a bonus for each word held at all (BM25+, 0), Lucene's rarity
-for pairs (memdaily -.001, bench/truth.json B first 95.8 to 94.4 %), neighbours by trigrams (cosqa -.040), lengths
-without labels and names (locomo_turn -.007), counts for rare terms only (0 to +.002).
+scifact +.006, their plurals scifact +.001; British and American spellings scifact +.0006, locomo_turn +.0003;
+words with hyphens as any neighbours scifact +.002; b .65 instead of .6 cosqa +.003; .06 instead of .1 for stop
+words cosqa +.003.
+Tried and left out: abbreviations by what the cards say they stand for (scifact +.001, -.002 the other way round),
+longer words that begin with the stem (session +.002, scifact +.002, a walk of all their lists), weight by word
+length, words nearby (NEAR), a bonus for each word held at all (BM25+, 0), Lucene's rarity for pairs (memdaily -.001,
+bench/truth.json B first 95.8 to 94.4 %), neighbours by trigrams (cosqa -.040), lengths without labels and names
+(locomo_turn -.007), counts for rare terms only (0 to +.002).
 """
 
 import re
@@ -45,6 +47,7 @@ from math import log, prod
 
 from mcore.postings import DamagedList, among, each, length_of
 from mcore.record import namedtuple
+from mcore.spelling import other_spellings
 from mcore.stem import stem
 from mcore.termlists import FIELD_WEIGHTS, SINGLES_UP_TO
 from mcore.tokenize import NUMBERED, PIECE, identifier_parts, query_pieces, split_word
@@ -190,6 +193,11 @@ def _is_compound(piece):
     return "-" in piece and piece.replace("-", "").strip(".,;:!?()").isalpha()
 
 
+def _roots(word):
+    """The stems of a word's spellings that are long enough."""
+    return [root for root in map(stem, (word, *other_spellings(word))) if len(root) >= MIN_STEM]
+
+
 def _other_number(name):
     """The plural of a name of letters and digits (`e2f`: `e2fs`), or its singular."""
     return name[:-1] if name[-1] == "s" and _is_mixed(name[:-1]) else name + "s"
@@ -281,14 +289,14 @@ class Ranking:
         return found
 
     def _find_forms(self, words):
-        """Notes for each word what other words of the vault have its stem or are its other number, itself first."""
-        roots = {word: stem(word) for word in words if word.isascii() and word.isalpha()}
-        roots = {word: root for word, root in roots.items() if len(root) >= MIN_STEM}
-        known = self.store.words_of_stems(set(roots.values()))
+        """Notes for each word what other words of the vault have its stem, in British or American spelling, or are
+        its other number; itself first."""
+        roots = {word: _roots(word) for word in words if word.isascii() and word.isalpha()}
+        known = self.store.words_of_stems({root for some in roots.values() for root in some})
         for word in words:
-            root = roots.get(word, word)
+            same = [form for root in roots.get(word, ()) for form in (root, *known.get(root, ()))]
             number = _other_number(word) if _is_mixed(word) else word
-            self.forms[word] = list(dict.fromkeys([word, root, number, *known.get(root, ()), PIECE + word]))
+            self.forms[word] = list(dict.fromkeys([word, *same, number, PIECE + word]))
 
     def _read_loose(self, tokens):
         """token -> {doc: count} for the tokens without a list."""

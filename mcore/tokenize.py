@@ -333,7 +333,7 @@ def _run_terms(run):
 
 
 def _products(pieces):
-    """place -> phrases, for names and numbers that follow each other: `Redis 6.2` is what others write as `Redis6.2`."""
+    """place -> phrases, for a name and a number that follow each other: `Redis 6.2` is also written `Redis6.2`."""
     found = {}
     for at, ((name, _), (number, _)) in enumerate(pairwise(pieces)):
         name = name.casefold()

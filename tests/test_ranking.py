@@ -252,6 +252,14 @@ def test_another_form_of_a_word_finds_a_card_and_the_same_form_finds_it_first(ma
     assert scored(app, "deployed") == ["b.md", "a.md"]
 
 
+@pytest.mark.parametrize("query", ["initialise", "colours", "how do I initialise the grey colour scheme?"])
+def test_the_other_english_spelling_finds_a_card(make_app, write_note, query):
+    write_note("a.md", "Initialization of the gray color scheme.")
+    write_note("b.md", "nothing of that kind at all")
+    app = make_app()
+    assert [hit.path for hit in app.searcher.search(query).hits][:1] == ["a.md"]
+
+
 def test_the_plural_of_a_name_of_letters_and_digits_is_a_form_of_it(make_app, write_note):
     write_note("a.md", "# Notes\n\nE2F and the EC2s for 20 days\n")
     app = make_app()
