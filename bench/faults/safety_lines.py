@@ -166,7 +166,7 @@ LINES = (
     ),
     Line(
         "an empty answer is confirmed",
-        "search.py",
+        "search/searcher.py",
         "doubtful = is_doubtful(self.store, self.indexer, ask.terms, hits)",
         "doubtful = False",
         "test_confirm.py",
