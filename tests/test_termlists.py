@@ -14,7 +14,7 @@ from mcore.errors import StoreDamaged
 from mcore.postings import each
 from mcore.prepare import list_parts
 from mcore.stem import stem
-from mcore.store import open_store
+from mcore.store import open_store, rebuilding
 
 WORDS = (
     "nginx root redis cache 数据库 备份 缓存 淘汰 deploy deployed deploying café ünïcode ecs-prod getUserName a the"
@@ -35,10 +35,10 @@ def cards(n, seed=1):
 
 def built(path, rows, share=None):
     store = open_store(path)
-    store.bulk_mode()
+    rebuilding.begin_loading(store)
     with store.writing():
         store.insert(list(rows))
-    store.end_bulk_mode(share)
+    rebuilding.end_loading(store, share)
     return store
 
 
@@ -211,7 +211,7 @@ def test_lists_made_in_parts_or_by_helpers_are_the_same(tmp_path, monkeypatch, h
         tables = {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("lists", "stems")}
         words = store.vocabulary("")
     monkeypatch.setattr(termlists, "ROWS_A_PART", 25)
-    monkeypatch.setattr("mcore.store.store.FTS_HASH_BYTES", 20_000)
+    monkeypatch.setattr("mcore.store.rebuilding.FTS_HASH_BYTES", 20_000)
     with closing(built(path, many_words(400), share if helpers else None)) as store:
         assert {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in tables} == tables
         assert sorted(store.vocabulary("")) == sorted(words)

@@ -78,7 +78,7 @@ LINES = (
     ),
     Line(
         "late cards at once",
-        "store/store.py",
+        "store/rebuilding.py",
         "late_rows(taken.lacking) if taken.lacking else ()",
         "()",
         "test_store.py test_importer.py",

@@ -2,14 +2,13 @@
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager
 
-from mcore import schema, termlists
+from mcore import termlists
 from mcore.errors import StoreDamaged
 from mcore.postings import DamagedList
 from mcore.store.conditions import filters, in_force, in_scope, scope_sql
 from mcore.store.faults import BUSY_SECONDS, REBUILD, guarded
-from mcore.store.form import create_derived
 from mcore.store.probe import INSERT_TEXT, posting_sums, tokens_of
 from mcore.store.rows import (
     TOLD,
@@ -20,20 +19,15 @@ from mcore.store.rows import (
     LinkRow,
     Outside,
     Row,
-    Taken,
     detail_of,
     is_life,
     is_sane_id,
     is_text,
     real_name,
 )
-from mcore.store.structure import on_its_level
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
-# In bulk loads, with no merging before the end. CPU at 100,000 cards, the end included: 17.5 s with 1 MB, 14.7 with 4,
-# 13.8 with 8, 14.1 with 16 and 64; at 10,000 the room itself costs: 1.1 s with 4 MB, 1.4 with 32.
-FTS_HASH_BYTES = 8 << 20
 _LAST_CHAR = "\U0010ffff"
 LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
 BATCH = termlists.BATCH
@@ -44,15 +38,6 @@ _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
 )
-# What two indexes have in common, and what the attached one lacks.
-_LACKING = (
-    "SELECT rel_path, id FROM main.cards WHERE rel_path NOT IN (SELECT rel_path FROM built.cards) "
-    "AND id NOT IN (SELECT id FROM built.cards)"
-)
-_BOTH = "FROM main.cards AS old JOIN built.cards AS new USING (id) WHERE "
-_MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_path"
-_UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
-_GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
@@ -66,7 +51,8 @@ class Store:
         self.connection = connection
         self.path = path
         self.frozen = frozen
-        self._has_vocabulary = self._is_loading = False
+        self.is_loading = False  # whole, in bulk: no lists until the end (see rebuilding)
+        self._has_vocabulary = False
         self._measures = (None, None)
         self._outside = None
         self._long_lists = {}  # term -> its unpacked list; emptied when the index changes
@@ -183,6 +169,11 @@ class Store:
         """rel_path -> id of every indexed card."""
         return dict(self.query("SELECT rel_path, id FROM cards"))
 
+    def last_id(self):
+        """The largest id ever given to a card; 0 when damage has made it absurd."""
+        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
+        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
+
     def known_unreadable(self):
         """rel_path -> (reason, Stamp) of card files that could not be read."""
         rows = self.query("SELECT rel_path, reason, size, mtime_ns, ctime_ns, inode FROM unreadable")
@@ -217,7 +208,7 @@ class Store:
         self.connection.executemany(INSERT_TEXT, cut)
         self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
         self._unsettle(row.rel_path for _, row in rows)
-        if not self._is_loading:
+        if not self.is_loading:
             termlists.add(self.connection, cut)
 
     def lists_due(self):
@@ -268,6 +259,15 @@ class Store:
             "SET read_count = read_count + 1, last_read_at = excluded.last_read_at",
             (rel_path, now),
         )
+
+    def start_ids_after(self, last):
+        self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
+        self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
+
+    def wipe_freed_space(self):
+        """From now on this connection overwrites what it removes with zeros."""
+        with guarded(self.path):
+            self.connection.execute("PRAGMA secure_delete = ON")
 
     # ---- asking ----------------------------------------------------------------------------------
 
@@ -713,105 +713,6 @@ class Store:
     def set_counts(self, rows):
         """Puts reading counts in (inside `writing`); rows as `every_count` gives them."""
         self.connection.executemany("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", rows)
-
-    # ---- rebuilding ------------------------------------------------------------------------------
-
-    def last_id(self):
-        """The largest id ever given to a card; 0 when damage has made it absurd."""
-        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
-        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
-
-    def start_ids_after(self, last):
-        self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
-        self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
-
-    def wipe_freed_space(self):
-        """From now on this connection overwrites what it removes with zeros."""
-        with guarded(self.path):
-            self.connection.execute("PRAGMA secure_delete = ON")
-
-    def bulk_mode(self):
-        """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
-        writes, without merging meanwhile."""
-        self._is_loading = True
-        with guarded(self.path):
-            self.connection.execute("PRAGMA journal_mode = OFF")
-            self.connection.execute("PRAGMA synchronous = OFF")
-            self.connection.execute("PRAGMA cache_size = -32768")
-            self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
-
-    def end_bulk_mode(self, share=None):
-        """Merges what was loaded and makes the lists of frequent terms. `share(jobs)` may have those made elsewhere:
-        a generator of what `list_part` makes of each job, which may begin before the merge."""
-        with guarded(self.path):
-            parts = share(termlists.jobs(self.connection)) if share else None
-        with closing(parts) if share else nullcontext():
-            self.merge_loaded()
-            with self.writing():
-                self.make_lists(parts)
-        self._is_loading = False
-
-    def merge_loaded(self):
-        """Merges what was loaded and puts the settings that travel with the tables back to their defaults.
-
-        One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
-        after, in one go of several seconds (FTS5's crisis merge).
-        """
-        with guarded(self.path):
-            self.connection.execute("INSERT INTO cards_fts (cards_fts) VALUES ('optimize')")
-            self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
-            structure = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 10").fetchone()
-            if structure:
-                raised = (on_its_level(structure[0]),)
-                self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
-
-    def _set_fts(self, **settings):
-        for setting in settings.items():
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES (?, ?)", setting)
-
-    def take_over(self, other_path, late_rows):
-        """Replaces every derived table by the one of another index, in one transaction; the Taken.
-
-        Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again. `late_rows` is given (rel_path, id)
-        of the cards that the other index lacks, and returns the rows to add for them: there must be no
-        moment at which a card that another process has just indexed is not there.
-        """
-        with guarded(self.path):
-            self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
-            try:
-                with self.writing():
-                    taken = self._compared()
-                    self._copy_built()
-                    late = late_rows(taken.lacking) if taken.lacking else ()
-                    if late:
-                        for statement in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
-                            self.connection.execute(statement)  # FTS5 forgets what it knew of the empty tables
-                        self.insert(late)
-                return taken._replace(late=len(late))
-            finally:
-                self.connection.execute("DETACH DATABASE built")
-
-    def _compared(self):
-        """The Taken of the attached index."""
-        kept = self.query(f"SELECT count(*) {_BOTH} 1")[0][0]
-        total = self.query("SELECT count(*) FROM built.cards")[0][0]
-        moves, updated, gone = dict(self.query(_MOVED)), self.query(_UPDATED)[0][0], self.query(_GONE)[0][0]
-        return Taken(self.query(_LACKING) if gone else [], moves, kept, updated, gone, total)
-
-    def _copy_built(self):
-        """Puts the attached index's tables in place of this one's."""
-        last = self.last_id()
-        for table in schema.TABLES[:-1]:
-            self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
-        create_derived(self.connection)
-        for table in schema.PLAIN:
-            self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
-        for part in ("data", "idx", "docsize", "config"):
-            self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
-            self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
-        built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
-        self.start_ids_after(max(last, built_last or 0))
 
 
 def _docs(joined):
