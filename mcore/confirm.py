@@ -70,7 +70,7 @@ def confirm(store, indexer, terms, filters, hits):
     """
     expr = next(filter(None, (to_query_expr(terms, tier) for tier in LOOSEST_FIRST))) if terms else None
     docs = store.docs_matching(expr) if expr else []
-    if not docs and terms and not store.knows_any(_words(terms)):
+    if not docs and terms and not store.words.knows_any(_words(terms)):
         return 0
     filtered = any(filters[:2])
     found = set(store.found(docs))

@@ -273,7 +273,7 @@ def test_reading_counts_move_with_their_cards_also_in_a_ring(path):
 
 def test_the_vocabulary_gives_the_words_that_begin_so(path):
     with closing(filled(path, row("a.md", "redis redo zebra 云服务"))) as store:
-        assert store.vocabulary("red") == ["redis", "redo"] and store.vocabulary("zz") == []
+        assert store.words.starting("red") == ["redis", "redo"] and store.words.starting("zz") == []
 
 
 def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path):

@@ -9,7 +9,7 @@ from mcore.errors import StoreDamaged
 from mcore.postings import DamagedList
 from mcore.store.conditions import filters, in_force, in_scope, scope_sql
 from mcore.store.faults import BUSY_SECONDS, REBUILD, guarded
-from mcore.store.probe import INSERT_TEXT, posting_sums, tokens_of
+from mcore.store.probe import INSERT_TEXT, posting_sums
 from mcore.store.rows import (
     TOLD,
     Found,
@@ -25,11 +25,11 @@ from mcore.store.rows import (
     is_text,
     real_name,
 )
+from mcore.store.words import Words, state_of
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
 _LAST_CHAR = "\U0010ffff"
-LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
 BATCH = termlists.BATCH
 TITLED = 20  # cards of one title that stand in front of others; as many hits as an answer has at most
 _CARD_COLUMNS = ("doc", *Row._fields[:-1])
@@ -52,10 +52,9 @@ class Store:
         self.path = path
         self.frozen = frozen
         self.is_loading = False  # whole, in bulk: no lists until the end (see rebuilding)
+        self.words = Words(connection, path)
         self._has_vocabulary = False
-        self._measures = (None, None)
         self._outside = None
-        self._long_lists = {}  # term -> its unpacked list; emptied when the index changes
 
     def close(self):
         self.connection.close()
@@ -290,11 +289,6 @@ class Store:
             (expr, *values),
         )[0][0]
 
-    def vocabulary(self, start):
-        """The tokens that begin with `start`, some of cards that are gone among them."""
-        with guarded(self.path):
-            return termlists.words_from(self.connection, start)
-
     def has_words(self, start):
         """Whether any indexed token begins with `start`."""
         self._open_vocabulary()
@@ -329,15 +323,6 @@ class Store:
         if found != "ok":
             raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
 
-    def knows_any(self, text):
-        """Whether any token of a text, or a longer one that begins so, was ever in the full text, by the second
-        record of its words."""
-        with guarded(self.path):
-            return any(
-                termlists.knows(self.connection, token, len(token) > 1 or not token.isascii())
-                for token in tokens_of(text)
-            )
-
     def known_files(self):
         """A Known for every card."""
         rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
@@ -345,73 +330,6 @@ class Store:
             return [Known(path, real_name(path, raw), *rest) for path, raw, *rest in rows]
 
     # ---- what the ranking reads ------------------------------------------------------------------
-
-    def rows_in_index(self):
-        """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        with guarded(self.path):
-            return termlists.totals(self.connection)[0]
-
-    def _state(self):
-        """Another one whenever the index has changed, by this connection or another."""
-        return self.query("PRAGMA data_version")[0][0], self.connection.total_changes
-
-    def measures(self):
-        """(rows of cards_fts with the dead ones, mean tokens of a row, a length code for every row)."""
-        state = self._state()
-        if self._measures[0] != state:
-            self._long_lists = {}
-            with guarded(self.path):
-                rows = termlists.row_count(self.connection)
-                found = rows, termlists.mean_length(self.connection), termlists.length_codes(self.connection)
-            self._measures = (state, found)
-        return self._measures[1]
-
-    def list_sizes(self, terms):
-        """term -> number of rows that hold it, for the terms with a list of their own."""
-        with guarded(self.path):
-            return termlists.sizes(self.connection, terms)
-
-    def read_list(self, term):
-        """(the list of a term as `postings.unpack` gives it, [(doc, count)] of the rows since it was made).
-
-        Long lists are kept: the same few hundred terms come again in query after query.
-        """
-        with guarded(self.path):
-            unpacked = self._long_lists.get(term)
-            if unpacked is None:
-                unpacked = termlists.read(self.connection, term)
-                if isinstance(unpacked, bytes):
-                    self._keep(term, unpacked)
-            return unpacked, termlists.since(self.connection, term)
-
-    def _keep(self, term, unpacked):
-        """Keeps a long list in memory, the oldest others only as far as there is room."""
-        kept = self._long_lists
-        while kept and (len(kept) + 1) * len(unpacked) > LONG_LISTS_BYTES:
-            del kept[next(iter(kept))]
-        if len(unpacked) <= LONG_LISTS_BYTES:
-            kept[term] = unpacked
-
-    def counted(self, terms):
-        """term -> {doc: weighted count} for terms without a list."""
-        with guarded(self.path):
-            return termlists.counted(self.connection, terms)
-
-    def held(self, terms):
-        """Those of some tokens that the index holds, in their order."""
-        listed = self.list_sizes(terms)
-        rest = self.counted([term for term in terms if term not in listed])
-        return [term for term in terms if term in listed or term in rest]
-
-    def counted_start(self, char):
-        """{doc: weighted count} of the tokens that begin with a character."""
-        with guarded(self.path):
-            return termlists.counted_start(self.connection, char)
-
-    def words_of_stems(self, stems):
-        """stem -> the words of the index with that stem, other than the stem itself."""
-        with guarded(self.path):
-            return termlists.words_of(self.connection, stems)
 
     def docs_matching(self, expr, among=None, limit=None):
         """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
@@ -444,7 +362,7 @@ class Store:
 
         Kept until the index changes or the next moment at which a card begins or ceases to hold.
         """
-        state, key = self._state(), (limits.scopes, limits.ranges)
+        state, key = state_of(self.connection, self.path), (limits.scopes, limits.ranges)
         if limits.at is None:
             return self._find_outside(limits)
         kept = self._outside
@@ -574,13 +492,6 @@ class Store:
         """How often a card was read."""
         rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
         return rows[0][0] if rows else 0
-
-    def lengths(self, docs):
-        """(doc -> tokens, mean tokens of a row), from FTS5's own records."""
-        with guarded(self.path):
-            sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
-            lengths = {doc: sum(termlists.varints(size)) for doc, size in sizes}
-            return lengths, termlists.mean_length(self.connection)
 
     def found(self, docs, limits=None):
         """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
