@@ -28,6 +28,7 @@ from mcore.pattern import Pattern
 from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.store import REBUILD, holds
+from mcore.store.checking import check_rows
 from mcore.tokenize import columns, normalize, to_query_expr
 from mcore.vault import decode
 
@@ -76,7 +77,7 @@ def confirm(store, indexer, terms, filters, hits):
     found = set(store.found(docs))
     if found and not hits and not filtered:
         return 0  # cards that a scope or a date leaves out: the index knows the words
-    store.check_rows()
+    check_rows(store)
     if not terms:
         return 0
     needles, files = _Needles(terms), store.known_files()

@@ -185,8 +185,10 @@ class Indexer:
                 return self._replace(db_path, scan, started)
 
     def _rebuild_into(self, store, scan, started):
+        from mcore.store.checking import check_pages
+
         with closing(store):
-            store.check_pages()
+            check_pages(store)
             counts = self._build_apart(store, scan)
             return self._report(store, scan.skipped, counts, started)
 

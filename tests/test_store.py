@@ -11,7 +11,7 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.store import Row, is_sane_id, looking, open_store, rebuilding, salvage
+from mcore.store import Row, checking, is_sane_id, looking, open_store, rebuilding, salvage
 from mcore.store.rows import Taken
 from mcore.store.store import Store
 from mcore.store.structure import on_its_level
@@ -331,7 +331,7 @@ def test_cards_that_the_other_index_lacks_are_there_at_once(path, tmp_path):
         assert asked == [[("late.md", 3)]] and store.ids() == {"a.md": 1, "moved.md": 2, "late.md": 3}
         for expr, count in (('"zebra"', 1), ('"body"', 2)):
             assert len(store.match(expr, 5)) == count
-        store.check_rows()
+        checking.check_rows(store)
         store.query("INSERT INTO cards_fts (cards_fts) VALUES ('integrity-check')")
 
 
@@ -484,7 +484,7 @@ def test_looking_makes_and_changes_nothing(path):
     filled(path).close()
     before = names_and_bytes(os.path.dirname(path))
     with looking(path) as store:
-        assert (store.total(), store.faults(), store.every_count()) == (1, [], [])
+        assert (store.total(), checking.faults(store), store.every_count()) == (1, [], [])
     assert names_and_bytes(os.path.dirname(path)) == before
 
 
@@ -524,7 +524,7 @@ def test_a_card_without_its_row_in_the_full_text_is_a_fault(path):
     filled(path, row(), row("b.md")).close()
     sql(path, "DELETE FROM cards_fts_docsize WHERE id = 2")
     with looking(path) as store:
-        assert store.faults() == ["1 cards are missing from its full text"]
+        assert checking.faults(store) == ["1 cards are missing from its full text"]
 
 
 def test_reading_counts_are_kept_and_put_back(path, tmp_path):

@@ -5,11 +5,10 @@ import sqlite3
 from contextlib import contextmanager
 
 from mcore import termlists
-from mcore.errors import StoreDamaged
 from mcore.postings import DamagedList
 from mcore.store.conditions import filters, in_force, in_scope, scope_sql
-from mcore.store.faults import BUSY_SECONDS, REBUILD, guarded
-from mcore.store.probe import INSERT_TEXT, posting_sums
+from mcore.store.faults import BUSY_SECONDS, guarded
+from mcore.store.probe import INSERT_TEXT
 from mcore.store.rows import (
     TOLD,
     Found,
@@ -291,37 +290,18 @@ class Store:
 
     def has_words(self, start):
         """Whether any indexed token begins with `start`."""
-        self._open_vocabulary()
+        self.open_vocabulary()
         sql = "SELECT 1 FROM temp.places WHERE term >= ? AND term < ? LIMIT 1"
         return bool(self.query(sql, (start, start + _LAST_CHAR)))
 
-    def _open_vocabulary(self):
+    def open_vocabulary(self):
+        """Makes FTS5's views of its tokens, temp.words and temp.places, once for a connection."""
         if not self._has_vocabulary:
             with guarded(self.path):
                 termlists.open_views(self.connection)
             self._has_vocabulary = True
 
     # ---- whether an empty answer can be trusted --------------------------------------------------
-
-    def check_rows(self):
-        """Raises StoreDamaged when rows of `cards` cannot be found by their keys, or lack their full text."""
-        self._check("integrity_check(cards)")
-        if self.dead_rows() < 0:
-            raise StoreDamaged(f"cannot use the index {self.path}", "cards are missing from its full text", REBUILD)
-
-    def check_pages(self):
-        """Raises StoreDamaged when any page of the file is damaged, those in no use among them, or when a table's
-        definition names another one: dropped, it would leave the file useless."""
-        for name, same, text in self.query("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'table'"):
-            if name != same or not text.replace("VIRTUAL ", "").replace("'", "").startswith(f"CREATE TABLE {name}"):
-                why = f"it is damaged (the definition of {name})"
-                raise StoreDamaged(f"cannot use the index {self.path}", why, REBUILD)
-        self._check("integrity_check(1)")
-
-    def _check(self, pragma):
-        found = self.query(f"PRAGMA {pragma}")[0][0]
-        if found != "ok":
-            raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
 
     def known_files(self):
         """A Known for every card."""
@@ -584,29 +564,6 @@ class Store:
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
 
     # ---- checking and keeping --------------------------------------------------------------------
-
-    def faults(self):
-        """What is wrong inside the file, one text a fault; every page, key and posting list is read."""
-        found = [text for (text,) in self.query("PRAGMA integrity_check(20)") if text != "ok"]
-        if found:
-            return found
-        missing = self.query("SELECT count(*) FROM cards WHERE doc NOT IN (SELECT id FROM cards_fts_docsize)")[0][0]
-        if missing:
-            found.append(f"{missing} cards are missing from its full text")
-        self._open_vocabulary()
-        self.query("SELECT count(*), sum(cnt) FROM temp.words")  # raises where a posting list cannot be read
-        return found
-
-    def posting_sums(self):
-        """doc -> a sum over its postings, to be compared with `expected_sums` in the same process."""
-        self._open_vocabulary()
-        with guarded(self.path):
-            return posting_sums(self.connection)
-
-    def word_faults(self):
-        """What the lists beside the full text say otherwise than it, one text a sort. As slow as making them."""
-        with guarded(self.path):
-            return termlists.differences(self.connection)
 
     def told(self):
         """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
