@@ -58,6 +58,11 @@ class Store:
     def close(self):
         self.connection.close()
 
+    def wipe_freed_space(self):
+        """From now on this connection overwrites what it removes with zeros."""
+        with guarded(self.path):
+            self.connection.execute("PRAGMA secure_delete = ON")
+
     # ---- transactions ----------------------------------------------------------------------------
 
     @contextmanager
@@ -128,6 +133,61 @@ class Store:
             ):
                 yield path, id, tuple(stamp)
 
+    def known_files(self):
+        """A Known for every card."""
+        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
+        with guarded(self.path):
+            return [Known(path, real_name(path, raw), *rest) for path, raw, *rest in rows]
+
+    def known_unreadable(self):
+        """rel_path -> (reason, Stamp) of card files that could not be read."""
+        rows = self.query("SELECT rel_path, reason, size, mtime_ns, ctime_ns, inode FROM unreadable")
+        return {path: (reason, Stamp(*stamp)) for path, reason, *stamp in rows}
+
+    def ids(self):
+        """rel_path -> id of every indexed card."""
+        return dict(self.query("SELECT rel_path, id FROM cards"))
+
+    def last_id(self):
+        """The largest id ever given to a card; 0 when damage has made it absurd."""
+        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
+        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
+
+    def paths(self):
+        """Every rel_path, sorted."""
+        return [path for (path,) in self.query("SELECT rel_path FROM cards ORDER BY rel_path")]
+
+    def hashes(self, rel_paths):
+        """rel_path -> (id, content_hash) of those paths that are indexed."""
+        with guarded(self.path):
+            sql = "SELECT rel_path, id, content_hash FROM cards WHERE rel_path IN ({})"
+            return {path: (id, digest) for path, id, digest in self._in_batches(sql, rel_paths)}
+
+    def docs(self):
+        """rel_path -> its row in cards_fts."""
+        return dict(self.query("SELECT rel_path, doc FROM cards"))
+
+    def told(self):
+        """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
+        rows = self.query(f"SELECT rel_path, {', '.join(TOLD)} FROM cards")
+        return {path: tuple(rest) for path, *rest in rows}
+
+    def remarks(self):
+        """(rel_path, remark) of every card whose text could not be decoded whole."""
+        return self.query("SELECT rel_path, remark FROM cards WHERE remark <> '' ORDER BY rel_path")
+
+    def total(self):
+        return self.query("SELECT count(*) FROM cards")[0][0]
+
+    def count_unreadable(self):
+        return self.query("SELECT count(*) FROM unreadable")[0][0]
+
+    def dead_rows(self):
+        """How many rows of cards_fts belong to no card any more."""
+        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0] - self.total()
+
+    # ---- folders in which nothing is new ---------------------------------------------------------
+
     def folders(self):
         """prefix -> digest (None: not settled) of every folder that has cards or unreadable files here; {} when
         they do not add up to the cards there are."""
@@ -163,30 +223,6 @@ class Store:
         folders = {(path[: path.rfind("/") + 1],) for path in rel_paths}
         self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, NULL, 0)", folders)
 
-    def ids(self):
-        """rel_path -> id of every indexed card."""
-        return dict(self.query("SELECT rel_path, id FROM cards"))
-
-    def last_id(self):
-        """The largest id ever given to a card; 0 when damage has made it absurd."""
-        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
-        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
-
-    def known_unreadable(self):
-        """rel_path -> (reason, Stamp) of card files that could not be read."""
-        rows = self.query("SELECT rel_path, reason, size, mtime_ns, ctime_ns, inode FROM unreadable")
-        return {path: (reason, Stamp(*stamp)) for path, reason, *stamp in rows}
-
-    def hashes(self, rel_paths):
-        """rel_path -> (id, content_hash) of those paths that are indexed."""
-        with guarded(self.path):
-            sql = "SELECT rel_path, id, content_hash FROM cards WHERE rel_path IN ({})"
-            return {path: (id, digest) for path, id, digest in self._in_batches(sql, rel_paths)}
-
-    def remarks(self):
-        """(rel_path, remark) of every card whose text could not be decoded whole."""
-        return self.query("SELECT rel_path, remark FROM cards WHERE remark <> '' ORDER BY rel_path")
-
     # ---- writing (inside `writing`) --------------------------------------------------------------
 
     def remove(self, ids):
@@ -219,10 +255,6 @@ class Store:
         with guarded(self.path):
             termlists.make(self.connection, parts)
 
-    def dead_rows(self):
-        """How many rows of cards_fts belong to no card any more."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0] - self.total()
-
     def restamp(self, rel_path, stamp, racy):
         """Notes that a file was looked at again and holds what it held."""
         self.connection.execute(
@@ -242,32 +274,11 @@ class Store:
         if gone.rowcount > 0:
             self._unsettle(rel_paths)
 
-    def move_stats(self, moves):
-        """Carries reading counts along; `moves` maps old rel_path to new."""
-        rows = list(self._in_batches("SELECT * FROM card_stats WHERE rel_path IN ({})", moves))
-        self.connection.executemany("DELETE FROM card_stats WHERE rel_path = ?", [(r[0],) for r in rows])
-        self.connection.executemany(
-            "INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", [(moves[r[0]], *r[1:]) for r in rows]
-        )
-
-    def count_read(self, rel_path, now):
-        """One more reading of a card; `now` is UTC text."""
-        self.connection.execute(
-            "INSERT INTO card_stats VALUES (?, 1, ?) ON CONFLICT (rel_path) DO UPDATE "
-            "SET read_count = read_count + 1, last_read_at = excluded.last_read_at",
-            (rel_path, now),
-        )
-
     def start_ids_after(self, last):
         self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
         self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
 
-    def wipe_freed_space(self):
-        """From now on this connection overwrites what it removes with zeros."""
-        with guarded(self.path):
-            self.connection.execute("PRAGMA secure_delete = ON")
-
-    # ---- asking ----------------------------------------------------------------------------------
+    # ---- asking the full text --------------------------------------------------------------------
 
     def match(self, expr, limit, kind=None, source=None, limits=None):
         """The best `limit` cards for an FTS5 expression, best first; larger scores are better."""
@@ -288,6 +299,33 @@ class Store:
             (expr, *values),
         )[0][0]
 
+    def matching_ids(self, expr, ids):
+        """Which of `ids` an FTS5 expression finds.
+
+        The unary + keeps SQLite from asking FTS5 once for each id: one walk of the posting lists is
+        far cheaper (a prefix of one character, ten ids: 29 ms fell to 3).
+        """
+        marks = ", ".join("?" * len(ids))
+        docs = dict(self.query(f"SELECT doc, id FROM cards WHERE id IN ({marks})", list(ids)))
+        marks = ", ".join("?" * len(docs))
+        rows = self.query(f"SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? AND +rowid IN ({marks})", (expr, *docs))
+        return {docs[doc] for (doc,) in rows}
+
+    def docs_matching(self, expr, among=None, limit=None):
+        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
+        sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
+        if among is not None:
+            sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
+            values += among
+        if limit is not None:
+            sql, values = sql + " LIMIT ?", [*values, limit]
+        return [doc for (doc,) in self.query(sql, values)]
+
+    def first_docs(self, expr, limit):
+        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
+        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (expr, limit))]
+
     def has_words(self, start):
         """Whether any indexed token begins with `start`."""
         self.open_vocabulary()
@@ -301,41 +339,17 @@ class Store:
                 termlists.open_views(self.connection)
             self._has_vocabulary = True
 
-    # ---- whether an empty answer can be trusted --------------------------------------------------
-
-    def known_files(self):
-        """A Known for every card."""
-        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
-        with guarded(self.path):
-            return [Known(path, real_name(path, raw), *rest) for path, raw, *rest in rows]
-
-    # ---- what the ranking reads ------------------------------------------------------------------
-
-    def docs_matching(self, expr, among=None, limit=None):
-        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
-        sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
-        if among is not None:
-            sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
-            values += among
-        if limit is not None:
-            sql, values = sql + " LIMIT ?", [*values, limit]
-        return [doc for (doc,) in self.query(sql, values)]
-
-    def titled(self, title):
-        """The docs of at most TITLED cards with this title, in capital or small Latin letters."""
-        title = title.encode("utf-8", "replace").decode()  # a lone surrogate cannot be bound, and stands in no title
-        sql = "SELECT doc FROM cards WHERE title = ? COLLATE NOCASE LIMIT ?"
-        return [doc for (doc,) in self.query(sql, (title, TITLED))]
-
-    def first_docs(self, expr, limit):
-        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
-        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
-        return [doc for (doc,) in self.query(sql, (expr, limit))]
+    # ---- which cards pass ------------------------------------------------------------------------
 
     def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
         where, values = filters(kind, source, limits)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
+
+    def has_passing(self, kind=None, source=None, limits=None):
+        """Whether the filters let any card pass."""
+        where, values = filters(kind, source, limits)
+        return bool(self.query(f"SELECT 1 FROM cards WHERE 1{where} LIMIT 1", values))
 
     def outside(self, limits):
         """The Outside of `limits` that let plain global cards pass; quick where few cards are special.
@@ -372,6 +386,38 @@ class Store:
                 sql = f"SELECT doc FROM cards WHERE special = 0 AND rel_path >= ? AND rel_path < ? AND NOT {here}"
                 elsewhere.update(doc for (doc,) in self.query(sql, [first, end, *names]))
         return Outside(elsewhere | late | out, elsewhere, late, forgotten)
+
+    def found(self, docs, limits=None):
+        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
+        where, values = filters(None, None, limits)
+        with guarded(self.path):
+            # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
+            own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
+            sql = f"SELECT doc, {own}, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            rows = list(self._in_batches(sql, docs, values))
+            asked = set(docs)
+            if any(doc not in asked or doc != same for doc, same, *_ in rows):
+                raise DamagedList("a card has another row in the full text than it is found by")
+            if not all(is_text(row[3:7]) for row in rows):
+                raise DamagedList("what is kept of a card makes no sense")
+            return {doc: Found(*rest) for doc, _, *rest in rows}
+
+    def titled(self, title):
+        """The docs of at most TITLED cards with this title, in capital or small Latin letters."""
+        title = title.encode("utf-8", "replace").decode()  # a lone surrogate cannot be bound, and stands in no title
+        sql = "SELECT doc FROM cards WHERE title = ? COLLATE NOCASE LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (title, TITLED))]
+
+    def chosen(self, limits, kind, limit, pinned=False):
+        """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
+        where, values = filters(kind, None, limits)
+        where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
+        rows = self.query(
+            f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
+            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
+            [*values, limit],
+        )
+        return [Found(*row) for row in rows]
 
     # ---- when and where cards hold ---------------------------------------------------------------
 
@@ -416,26 +462,10 @@ class Store:
             return True
         return bool(self.query("SELECT 1 FROM cards WHERE special = 1 AND scope = ? LIMIT 1", (scope,)))
 
-    def has_passing(self, kind=None, source=None, limits=None):
-        """Whether the filters let any card pass."""
-        where, values = filters(kind, source, limits)
-        return bool(self.query(f"SELECT 1 FROM cards WHERE 1{where} LIMIT 1", values))
-
     def marked(self, mark):
         """The rel_paths of all forgotten or all retracted cards, sorted."""
         sql = "SELECT rel_path FROM cards WHERE special = 1 AND mark = ?"
         return sorted(path for (path,) in self.query(sql, (mark,)))
-
-    def chosen(self, limits, kind, limit, pinned=False):
-        """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
-        where, values = filters(kind, None, limits)
-        where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
-        rows = self.query(
-            f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
-            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
-            [*values, limit],
-        )
-        return [Found(*row) for row in rows]
 
     def life_notes(self):
         """(rel_path, notes) of every card with a field of its life that cannot be read."""
@@ -464,41 +494,7 @@ class Store:
             "UPDATE cards SET closed_at = ?, closed_by = ?, special = 1 WHERE rel_path = ?", changed
         )
 
-    def forget_reads(self, rel_path):
-        """Erases the reading count of a card; inside `writing`."""
-        self.connection.execute("DELETE FROM card_stats WHERE rel_path = ?", (rel_path,))
-
-    def reads_of(self, rel_path):
-        """How often a card was read."""
-        rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
-        return rows[0][0] if rows else 0
-
-    def found(self, docs, limits=None):
-        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
-        where, values = filters(None, None, limits)
-        with guarded(self.path):
-            # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
-            own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
-            sql = f"SELECT doc, {own}, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
-            rows = list(self._in_batches(sql, docs, values))
-            asked = set(docs)
-            if any(doc not in asked or doc != same for doc, same, *_ in rows):
-                raise DamagedList("a card has another row in the full text than it is found by")
-            if not all(is_text(row[3:7]) for row in rows):
-                raise DamagedList("what is kept of a card makes no sense")
-            return {doc: Found(*rest) for doc, _, *rest in rows}
-
-    def matching_ids(self, expr, ids):
-        """Which of `ids` an FTS5 expression finds.
-
-        The unary + keeps SQLite from asking FTS5 once for each id: one walk of the posting lists is
-        far cheaper (a prefix of one character, ten ids: 29 ms fell to 3).
-        """
-        marks = ", ".join("?" * len(ids))
-        docs = dict(self.query(f"SELECT doc, id FROM cards WHERE id IN ({marks})", list(ids)))
-        marks = ", ".join("?" * len(docs))
-        rows = self.query(f"SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? AND +rowid IN ({marks})", (expr, *docs))
-        return {docs[doc] for (doc,) in rows}
+    # ---- single cards and totals -----------------------------------------------------------------
 
     def real_names(self, ids):
         """id -> the file's name below the vault as the system has it.
@@ -520,16 +516,6 @@ class Store:
     def by_path(self, rel_path):
         return detail_of(self.query(_DETAIL + "WHERE rel_path = ?", (rel_path,)))
 
-    def paths(self):
-        """Every rel_path, sorted."""
-        return [path for (path,) in self.query("SELECT rel_path FROM cards ORDER BY rel_path")]
-
-    def total(self):
-        return self.query("SELECT count(*) FROM cards")[0][0]
-
-    def count_unreadable(self):
-        return self.query("SELECT count(*) FROM unreadable")[0][0]
-
     def counts_by(self, column):
         """value -> number of cards, for `kind` or `source`, most first; forgotten ones are not counted."""
         sql = f"SELECT {column}, count(*) AS n FROM cards WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1"
@@ -543,6 +529,29 @@ class Store:
             (limit,),
         )
 
+    def vault(self):
+        """The vault this index belongs to, or None before it has one."""
+        rows = self.query("SELECT CAST(value AS BLOB) FROM meta WHERE key = 'vault'")
+        return os.fsdecode(rows[0][0]) if rows else None
+
+    def set_vault(self, path):
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
+
+    # ---- how often cards were read ---------------------------------------------------------------
+
+    def count_read(self, rel_path, now):
+        """One more reading of a card, inside `writing`; `now` is UTC text."""
+        self.connection.execute(
+            "INSERT INTO card_stats VALUES (?, 1, ?) ON CONFLICT (rel_path) DO UPDATE "
+            "SET read_count = read_count + 1, last_read_at = excluded.last_read_at",
+            (rel_path, now),
+        )
+
+    def reads_of(self, rel_path):
+        """How often a card was read."""
+        rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
+        return rows[0][0] if rows else 0
+
     def read_counts(self, limit):
         """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at)); forgotten
         cards are not named."""
@@ -555,25 +564,6 @@ class Store:
         )
         return cards, readings, most
 
-    def vault(self):
-        """The vault this index belongs to, or None before it has one."""
-        rows = self.query("SELECT CAST(value AS BLOB) FROM meta WHERE key = 'vault'")
-        return os.fsdecode(rows[0][0]) if rows else None
-
-    def set_vault(self, path):
-        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
-
-    # ---- checking and keeping --------------------------------------------------------------------
-
-    def told(self):
-        """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
-        rows = self.query(f"SELECT rel_path, {', '.join(TOLD)} FROM cards")
-        return {path: tuple(rest) for path, *rest in rows}
-
-    def docs(self):
-        """rel_path -> its row in cards_fts."""
-        return dict(self.query("SELECT rel_path, doc FROM cards"))
-
     def every_count(self):
         """Every (rel_path, read_count, last_read_at)."""
         return self.query("SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY rel_path")
@@ -581,6 +571,18 @@ class Store:
     def set_counts(self, rows):
         """Puts reading counts in (inside `writing`); rows as `every_count` gives them."""
         self.connection.executemany("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", rows)
+
+    def move_stats(self, moves):
+        """Carries reading counts along, inside `writing`; `moves` maps old rel_path to new."""
+        rows = list(self._in_batches("SELECT * FROM card_stats WHERE rel_path IN ({})", moves))
+        self.connection.executemany("DELETE FROM card_stats WHERE rel_path = ?", [(r[0],) for r in rows])
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", [(moves[r[0]], *r[1:]) for r in rows]
+        )
+
+    def forget_reads(self, rel_path):
+        """Erases the reading count of a card; inside `writing`."""
+        self.connection.execute("DELETE FROM card_stats WHERE rel_path = ?", (rel_path,))
 
 
 def _docs(joined):
