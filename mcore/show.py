@@ -85,8 +85,7 @@ def _life(app, detail):
     """(LifeRow, state by now, end of validity) of a card."""
     life = app.store.lives([detail.id], app.settings.scopes)[detail.id]
     state = validity.state(time.time(), life.mark, life.valid_from, life.valid_to, life.closed_at)
-    ends = [end for end in (life.valid_to, life.closed_at) if end is not None]
-    return life, state, min(ends, default=None)
+    return life, state, validity.end(life.valid_to, life.closed_at)
 
 
 def _state_note(life, state):

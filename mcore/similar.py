@@ -23,7 +23,7 @@ def similar(store, title, body, limit, without, limits=None):
     with store.reading():
         total, shared = store.words.rows_in_index(), {}
         for token in _tokens(title, body):
-            docs = store.first_docs(f'"{token}"', LIST_LIMIT + 1)
+            docs = store.docs_matching(f'"{token}"', limit=LIST_LIMIT + 1)
             if len(docs) <= LIST_LIMIT:
                 rarity = log(1 + (total - len(docs) + 0.5) / (len(docs) + 0.5))
                 for doc in docs:

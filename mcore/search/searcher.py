@@ -238,7 +238,7 @@ class FtsSearcher(Searcher):
                     life.scope,
                     validity.state(at, life.mark, life.valid_from, life.valid_to, life.closed_at),
                     _utc(life.valid_from),
-                    _utc(_end(life)),
+                    _utc(validity.end(life.valid_to, life.closed_at)),
                     replaced.get(row.rel_path, []),
                     life.closed_by if closed else None,
                     life.confidence,
@@ -292,12 +292,6 @@ class FtsSearcher(Searcher):
 
 def _utc(seconds):
     return None if seconds is None else utc_now(seconds) or None
-
-
-def _end(life):
-    """When a card ceases to hold: by its own words or when a newer one closes it, whichever comes first."""
-    ends = [end for end in (life.valid_to, life.closed_at) if end is not None]
-    return min(ends, default=None)
 
 
 def _usable_variants(query, variants):

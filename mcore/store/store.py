@@ -28,7 +28,6 @@ from mcore.store.words import Words, state_of
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
-_LAST_CHAR = "\U0010ffff"
 BATCH = termlists.BATCH
 TITLED = 20  # cards of one title that stand in front of others; as many hits as an answer has at most
 _CARD_COLUMNS = ("doc", *Row._fields[:-1])
@@ -120,7 +119,7 @@ class Store:
         sql, values = "SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards", ()
         if folder is not None:
             sql += " WHERE rel_path >= ? AND rel_path < ? AND instr(substr(rel_path, ?), '/') = 0"
-            values = (folder, folder + _LAST_CHAR, len(folder) + 1)
+            values = (folder, folder + termlists.LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
             for row in self.connection.execute(sql, values):
                 yield real_name(row[0], None), row[2:], row[1]
@@ -203,7 +202,7 @@ class Store:
     def count_below(self, prefix):
         """How many cards lie in a folder and those below it."""
         return self.query(
-            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + _LAST_CHAR)
+            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + termlists.LAST_CHAR)
         )[0][0]
 
     def version(self):
@@ -312,7 +311,10 @@ class Store:
         return {docs[doc] for (doc,) in rows}
 
     def docs_matching(self, expr, among=None, limit=None):
-        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
+        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too.
+
+        With `limit` at most so many, in no order that means anything.
+        """
         sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
         if among is not None:
             sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
@@ -321,16 +323,11 @@ class Store:
             sql, values = sql + " LIMIT ?", [*values, limit]
         return [doc for (doc,) in self.query(sql, values)]
 
-    def first_docs(self, expr, limit):
-        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
-        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
-        return [doc for (doc,) in self.query(sql, (expr, limit))]
-
     def has_words(self, start):
         """Whether any indexed token begins with `start`."""
         self.open_vocabulary()
         sql = "SELECT 1 FROM temp.places WHERE term >= ? AND term < ? LIMIT 1"
-        return bool(self.query(sql, (start, start + _LAST_CHAR)))
+        return bool(self.query(sql, (start, start + termlists.LAST_CHAR)))
 
     def open_vocabulary(self):
         """Makes FTS5's views of its tokens, temp.words and temp.places, once for a connection."""
