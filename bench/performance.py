@@ -67,13 +67,13 @@ with open(sys.argv[3], "wb") as out:
 """
 
 # Loads those rows; only storing is timed, first without the lists of frequent terms, then with them. The settings are
-# the best known: see Store.bulk_mode.
+# the best known: see mcore/store/rebuilding.py.
 LOAD = r"""
 import pickle, sys, time
 sys.path.insert(0, sys.argv[1])
-from mcore.store import open_store
+from mcore.store import open_store, rebuilding
 store, seconds = open_store(sys.argv[3]), 0.0
-store.bulk_mode()
+rebuilding.begin_loading(store)
 with open(sys.argv[2], "rb") as rows, store.writing():
     while True:
         try:
@@ -84,7 +84,7 @@ with open(sys.argv[2], "rb") as rows, store.writing():
         store.insert(batch)
         seconds += time.monotonic() - started
 started = time.monotonic()
-store.merge_loaded()
+rebuilding.merge_loaded(store)
 seconds += time.monotonic() - started
 started = time.monotonic()
 with store.writing():

@@ -28,6 +28,7 @@ from mcore.pattern import Pattern
 from mcore.record import namedtuple
 from mcore.render import scrub
 from mcore.store import REBUILD, holds
+from mcore.store.checking import check_rows
 from mcore.tokenize import columns, normalize, to_query_expr
 from mcore.vault import decode
 
@@ -70,13 +71,13 @@ def confirm(store, indexer, terms, filters, hits):
     """
     expr = next(filter(None, (to_query_expr(terms, tier) for tier in LOOSEST_FIRST))) if terms else None
     docs = store.docs_matching(expr) if expr else []
-    if not docs and terms and not store.knows_any(_words(terms)):
+    if not docs and terms and not store.words.knows_any(_words(terms)):
         return 0
     filtered = any(filters[:2])
     found = set(store.found(docs))
     if found and not hits and not filtered:
         return 0  # cards that a scope or a date leaves out: the index knows the words
-    store.check_rows()
+    check_rows(store)
     if not terms:
         return 0
     needles, files = _Needles(terms), store.known_files()

@@ -97,7 +97,7 @@ def nearest_words(store, terms, query):
         word = term.phrases[0].split()[-1]
         if len(word) > 2 and word.isascii():
             starts = dict.fromkeys((word[0], word[1]))  # a slip in the first letter leaves the second
-            words = [other for start in starts for other in store.vocabulary(start)]
+            words = [other for start in starts for other in store.words.starting(start)]
             near = [] if word in words else nearest(word, words, NEAREST)
             if near:
                 found[term.text] = near
@@ -113,8 +113,8 @@ def _mended(store, run, unknown):
     for at in range(1, len(run) - 1):
         left, right = run[at - 1 : at + 1], run[at : at + 2]
         if left in unknown and right in unknown:
-            inner = [pair[1] for pair in store.vocabulary(run[at - 1]) if len(pair) == 2]
-            ends = store.held([char + run[at + 1] for char in inner])
+            inner = [pair[1] for pair in store.words.starting(run[at - 1]) if len(pair) == 2]
+            ends = store.words.held([char + run[at + 1] for char in inner])
             words = [run[at - 1] + pair for pair in ends][:NEAREST]
             if words:
                 yield left, words

@@ -185,8 +185,10 @@ class Indexer:
                 return self._replace(db_path, scan, started)
 
     def _rebuild_into(self, store, scan, started):
+        from mcore.store.checking import check_pages
+
         with closing(store):
-            store.check_pages()
+            check_pages(store)
             counts = self._build_apart(store, scan)
             return self._report(store, scan.skipped, counts, started)
 
@@ -280,13 +282,15 @@ class Indexer:
 
     def _build_apart(self, store, scan):
         """Builds a whole index in a file of its own, then puts it in the store's place at once."""
+        from mcore.store import rebuilding
+
         ids = self._keep_ids(store, scan)
         temp_path = f"{store.path}.build-{os.getpid()}"
         clear_stale_builds(store.path)
         _unlink_index(temp_path)
         try:
             with closing(open_store(temp_path)) as built, _few_collections():
-                built.bulk_mode()
+                rebuilding.begin_loading(built)
                 with built.writing():
                     built.start_ids_after(self._reserve_ids(store, ids, scan))
                     built.set_vault(os.path.realpath(self.root))
@@ -294,8 +298,8 @@ class Indexer:
                         for batch in batches:
                             self._load(built, batch, ids)
                     _derive_closings(built)
-                built.end_bulk_mode(self._list_share(temp_path, len(scan.files)))
-            taken = store.take_over(temp_path, self._late_rows)
+                rebuilding.end_loading(built, self._list_share(temp_path, len(scan.files)))
+            taken = rebuilding.take_over(store, temp_path, self._late_rows)
             if taken.late:
                 with store.writing():
                     _derive_closings(store)

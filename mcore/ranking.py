@@ -229,7 +229,7 @@ class Ranking:
     def __init__(self, store, is_whole=False):
         self.store = store
         self.is_whole = is_whole
-        self.total, self.mean, self.codes = store.measures()
+        self.total, self.mean, self.codes = store.words.measures()
         self.is_complete = True  # every card with anything that was asked for got a score
         self.forms = {}  # word -> its forms in this vault
         self.asked = []  # the parts of the query
@@ -244,7 +244,7 @@ class Ranking:
         """
         asked = self.asked = parts(query)
         tokens = self._tokens_of(asked)
-        sizes = self.store.list_sizes({token for _, some in tokens for token in some})
+        sizes = self.store.words.sizes({token for _, some in tokens for token in some})
         rest = dict.fromkeys(token for _, some in tokens for token in some if token not in sizes)
         self._loose = self._read_loose(rest)
         sizes.update((token, len(counts)) for token, counts in self._loose.items())
@@ -292,7 +292,7 @@ class Ranking:
         """Notes for each word what other words of the vault have its stem, in British or American spelling, or are
         its other number; itself first."""
         roots = {word: _roots(word) for word in words if word.isascii() and word.isalpha()}
-        known = self.store.words_of_stems({root for some in roots.values() for root in some})
+        known = self.store.words.of_stems({root for some in roots.values() for root in some})
         for word in words:
             same = [form for root in roots.get(word, ()) for form in (root, *known.get(root, ()))]
             number = _other_number(word) if _is_mixed(word) else word
@@ -300,11 +300,11 @@ class Ranking:
 
     def _read_loose(self, tokens):
         """token -> {doc: count} for the tokens without a list."""
-        loose = self.store.counted([token for token in tokens if token[-1] != "*"])
+        loose = self.store.words.counted([token for token in tokens if token[-1] != "*"])
         for token in tokens:
             if token[-1] == "*":
                 if self.total <= SINGLES_UP_TO or len(tokens) == 1:
-                    loose[token] = self.store.counted_start(token[:-1])
+                    loose[token] = self.store.words.counted_start(token[:-1])
                 else:
                     self.is_complete = False
         return loose
@@ -363,7 +363,7 @@ class Ranking:
 
     def _list(self, token):
         if token not in self._lists:
-            unpacked, since = self.store.read_list(token)
+            unpacked, since = self.store.words.read_list(token)
             self._lists[token] = unpacked, dict(since)
         return self._lists[token]
 

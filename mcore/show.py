@@ -10,6 +10,7 @@ from mcore.errors import CardError, NotFound, StoreError, UsageError, warning
 from mcore.prepare import utc_now
 from mcore.readtext import page
 from mcore.record import namedtuple
+from mcore.store.checking import check_rows
 
 Shown = namedtuple(
     "Shown",
@@ -84,8 +85,7 @@ def _life(app, detail):
     """(LifeRow, state by now, end of validity) of a card."""
     life = app.store.lives([detail.id], app.settings.scopes)[detail.id]
     state = validity.state(time.time(), life.mark, life.valid_from, life.valid_to, life.closed_at)
-    ends = [end for end in (life.valid_to, life.closed_at) if end is not None]
-    return life, state, min(ends, default=None)
+    return life, state, validity.end(life.valid_to, life.closed_at)
 
 
 def _state_note(life, state):
@@ -108,7 +108,7 @@ def find(store, id, path):
     if id is not None:
         detail = store.by_id(id) if abs(id) < 1 << 63 else None
         if detail is None:
-            store.check_rows()
+            check_rows(store)
             raise NotFound(f"there is no card with the id {id}", "ids are the ones search returned", "search again")
         return detail
     wanted = path.replace("\\", "/").removeprefix("./")
@@ -126,7 +126,7 @@ def find(store, id, path):
         reason = unreadable[wanted][0]
         cure = "raise max_card_bytes in config.json" if reason.startswith("larger than") else "mend the file"
         raise CardError(f"cannot read {wanted[:200]}", reason, f"{cure}, then run: memory index")
-    store.check_rows()
+    check_rows(store)
     near = _near(wanted[:4096], paths)
     hint = "search for it; memory index names the files that are left out"
     raise NotFound(

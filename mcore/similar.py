@@ -21,15 +21,15 @@ def similar(store, title, body, limit, without, limits=None):
     `without` is the rel_path of the card itself, `limits` says which cards may be named (None: any).
     """
     with store.reading():
-        total, shared = store.rows_in_index(), {}
+        total, shared = store.words.rows_in_index(), {}
         for token in _tokens(title, body):
-            docs = store.first_docs(f'"{token}"', LIST_LIMIT + 1)
+            docs = store.docs_matching(f'"{token}"', limit=LIST_LIMIT + 1)
             if len(docs) <= LIST_LIMIT:
                 rarity = log(1 + (total - len(docs) + 0.5) / (len(docs) + 0.5))
                 for doc in docs:
                     shared[doc] = shared.get(doc, 0.0) + rarity
         best = sorted(shared, key=lambda doc: (-shared[doc], -doc))[:CANDIDATES]
-        lengths, mean = store.lengths(best)
+        lengths, mean = store.words.lengths(best)
         found = store.found(best, limits)
     rows = []
     for doc, row in found.items():

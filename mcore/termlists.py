@@ -29,7 +29,7 @@ IS_WORD = "term > ''"  # a lone accent folds to the empty token, which FTS5 give
 BLOCK_TERMS = 1000  # tokens in one block of the vocabulary
 ROWS_A_PART, MOST_PARTS = 5000, 64  # of the tokens of so many rows is a range made that is worked on apart
 
-_LAST_CHAR = "\U0010ffff"
+LAST_CHAR = "\U0010ffff"
 _FIRST_UNSPACED = "\u2e80"
 _WORDS = Pattern(r"[a-z]{3,24}")
 # Every ending that a step of Porter's algorithm changes; most words that are no English have none.
@@ -157,7 +157,7 @@ def _counted_start(connection, char):
     return _weighed(
         connection.execute(
             f"SELECT group_concat(doc * 8 + {_WEIGHT}) FROM temp.places WHERE term >= ? AND term < ?",
-            (char, char + _LAST_CHAR),
+            (char, char + LAST_CHAR),
         ).fetchone()[0]
     )
 
@@ -322,7 +322,7 @@ def counted_start(connection, char):
 
 def knows(connection, token, is_open):
     """Whether the second record of the full text's tokens has one (if `is_open`, one that begins so)."""
-    last = token + _LAST_CHAR if is_open else token
+    last = token + LAST_CHAR if is_open else token
     if connection.execute("SELECT 1 FROM vocabulary WHERE first BETWEEN ? AND ? LIMIT 1", (token, last)).fetchone():
         return True
     try:
@@ -340,7 +340,7 @@ def words_from(connection, start):
     """
     sql = "SELECT first, block FROM vocabulary WHERE first >= ? AND first < ?"
     found = _block_before(connection, start)
-    for first, block in connection.execute(sql, (start, start + _LAST_CHAR)):
+    for first, block in connection.execute(sql, (start, start + LAST_CHAR)):
         found += [first] if block is None else _unpacked(block)
     return [term for term in found if term.startswith(start)]
 

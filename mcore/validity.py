@@ -294,6 +294,11 @@ def _leads_to(closed, path, target):
     return True
 
 
+def end(valid_to, closed_at):
+    """When a card ceases to hold: by its own words or when a newer one closes it, whichever is first; None: never."""
+    return min((at for at in (valid_to, closed_at) if at is not None), default=None)
+
+
 def state(at, mark, valid_from, valid_to, closed_at):
     """What a card is at the time `at`: current, future, expired, superseded, retracted or forgotten."""
     if mark:

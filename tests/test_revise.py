@@ -414,7 +414,8 @@ def test_a_purge_shows_first_and_then_leaves_no_trace(app, tmp_path):
     assert any(".git" in place for place in done.unreachable) and any("backups" in p for p in done.unreachable)
     assert not (tmp_path / "vault" / made.path).exists() and not (tmp_path / "vault/.history").exists()
     assert found(app, "host", as_of="any") == [] and found(app, "stays") == [kept.path]
-    assert app.store.reads_of(made.path) == 0 and app.store.vocabulary("alpha") == app.store.vocabulary("beta") == []
+    words = app.store.words
+    assert app.store.reads_of(made.path) == 0 and words.starting("alpha") == words.starting("beta") == []
     app.close()
     data = b"".join(p.read_bytes() for p in (tmp_path / "home").iterdir() if p.suffix == ".db")
     assert b"03-Knowledge/db-host" not in data

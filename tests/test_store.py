@@ -11,7 +11,7 @@ import pytest
 
 from mcore import schema
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer
-from mcore.store import Row, is_sane_id, looking, open_store, salvage
+from mcore.store import Row, checking, is_sane_id, looking, open_store, rebuilding, salvage
 from mcore.store.rows import Taken
 from mcore.store.store import Store
 from mcore.store.structure import on_its_level
@@ -273,7 +273,7 @@ def test_reading_counts_move_with_their_cards_also_in_a_ring(path):
 
 def test_the_vocabulary_gives_the_words_that_begin_so(path):
     with closing(filled(path, row("a.md", "redis redo zebra 云服务"))) as store:
-        assert store.vocabulary("red") == ["redis", "redo"] and store.vocabulary("zz") == []
+        assert store.words.starting("red") == ["redis", "redo"] and store.words.starting("zz") == []
 
 
 def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path):
@@ -286,7 +286,7 @@ def test_an_index_built_apart_replaces_all_but_the_reading_counts(path, tmp_path
             store.count_read("old.md", "now")
         with reader.reading():
             assert reader.paths() == ["old.md"]
-            store.take_over(other, none_late)
+            rebuilding.take_over(store, other, none_late)
             assert reader.paths() == ["old.md"] and len(reader.match('"zebra"', 5)) == 1
         for one in (store, reader):
             assert one.ids() == {"new.md": 7} and one.vault() == "/new" and one.count_unreadable() == 1
@@ -303,7 +303,7 @@ def test_an_id_is_not_given_again_after_a_rebuild(path, tmp_path):
     with closing(filled(path, row("a.md", id=2), row("b.md", id=9))) as store, store.writing():
         store.remove([9])
     with closing(open_store(path)) as store:
-        assert store.take_over(str(tmp_path / "built.db"), none_late).lacking == []
+        assert rebuilding.take_over(store, str(tmp_path / "built.db"), none_late).lacking == []
         with store.writing():
             store.insert([row("c.md")])
         assert store.ids() == {"a.md": 2, "c.md": 10}
@@ -313,7 +313,7 @@ def test_taking_over_says_what_the_other_index_keeps_and_lacks(path, tmp_path):
     new = [row("a.md", id=1), row("moved.md", id=2), row("c.md", "edited", id=3), row("new.md", id=5)]
     filled(str(tmp_path / "built.db"), *new).close()
     with closing(filled(path, row("a.md"), row("b.md"), row("c.md"), row("late.md"))) as store:
-        taken = store.take_over(str(tmp_path / "built.db"), none_late)
+        taken = rebuilding.take_over(store, str(tmp_path / "built.db"), none_late)
     assert taken == Taken([("late.md", 4)], {"b.md": "moved.md"}, kept=3, updated=1, gone=1, total=4, late=0)
 
 
@@ -327,11 +327,11 @@ def test_cards_that_the_other_index_lacks_are_there_at_once(path, tmp_path):
         return [row(path, "zebra", id=id) for path, id in lacking]
 
     with closing(filled(path, row("a.md"), row("b.md"), row("late.md"))) as store:
-        assert store.take_over(str(tmp_path / "built.db"), late_rows).late == 1
+        assert rebuilding.take_over(store, str(tmp_path / "built.db"), late_rows).late == 1
         assert asked == [[("late.md", 3)]] and store.ids() == {"a.md": 1, "moved.md": 2, "late.md": 3}
         for expr, count in (('"zebra"', 1), ('"body"', 2)):
             assert len(store.match(expr, 5)) == count
-        store.check_rows()
+        checking.check_rows(store)
         store.query("INSERT INTO cards_fts (cards_fts) VALUES ('integrity-check')")
 
 
@@ -339,7 +339,7 @@ def test_taking_over_what_is_no_index_changes_nothing(path, tmp_path):
     (tmp_path / "bad.db").write_bytes(b"garbage" * 1000)
     with closing(filled(path)) as store:
         with pytest.raises(StoreDamaged):
-            store.take_over(str(tmp_path / "bad.db"), none_late)
+            rebuilding.take_over(store, str(tmp_path / "bad.db"), none_late)
         assert store.paths() == ["a.md"] and len(store.match('"body"', 5)) == 1
 
 
@@ -366,10 +366,10 @@ def test_captures_after_a_build_leave_its_segment_alone_and_the_index_whole(path
     chance = random.Random(5)
     texts = ["".join(f" {chance.getrandbits(32):x}" for _ in range(150)) for _ in range(600)]
     with closing(open_store(path)) as store:
-        store.bulk_mode()
+        rebuilding.begin_loading(store)
         with store.writing():
             store.insert([row(f"{n}.md", text) for n, text in enumerate(texts)])
-        store.end_bulk_mode()
+        rebuilding.end_loading(store)
     with closing(open_store(path)) as store:
         assert segments(store) == {2: 1}
         for n in range(70):
@@ -484,7 +484,7 @@ def test_looking_makes_and_changes_nothing(path):
     filled(path).close()
     before = names_and_bytes(os.path.dirname(path))
     with looking(path) as store:
-        assert (store.total(), store.faults(), store.every_count()) == (1, [], [])
+        assert (store.total(), checking.faults(store), store.every_count()) == (1, [], [])
     assert names_and_bytes(os.path.dirname(path)) == before
 
 
@@ -524,7 +524,7 @@ def test_a_card_without_its_row_in_the_full_text_is_a_fault(path):
     filled(path, row(), row("b.md")).close()
     sql(path, "DELETE FROM cards_fts_docsize WHERE id = 2")
     with looking(path) as store:
-        assert store.faults() == ["1 cards are missing from its full text"]
+        assert checking.faults(store) == ["1 cards are missing from its full text"]
 
 
 def test_reading_counts_are_kept_and_put_back(path, tmp_path):

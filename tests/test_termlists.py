@@ -14,7 +14,7 @@ from mcore.errors import StoreDamaged
 from mcore.postings import each
 from mcore.prepare import list_parts
 from mcore.stem import stem
-from mcore.store import open_store
+from mcore.store import open_store, rebuilding
 
 WORDS = (
     "nginx root redis cache 数据库 备份 缓存 淘汰 deploy deployed deploying café ünïcode ecs-prod getUserName a the"
@@ -35,10 +35,10 @@ def cards(n, seed=1):
 
 def built(path, rows, share=None):
     store = open_store(path)
-    store.bulk_mode()
+    rebuilding.begin_loading(store)
     with store.writing():
         store.insert(list(rows))
-    store.end_bulk_mode(share)
+    rebuilding.end_loading(store, share)
     return store
 
 
@@ -56,7 +56,7 @@ def places(store, term):
 
 
 def listed(store, term):
-    unpacked, since = store.read_list(term)
+    unpacked, since = store.words.read_list(term)
     return {doc: count for doc, count in [*each(unpacked), *since] if count}
 
 
@@ -80,15 +80,16 @@ def test_rows_added_later_are_counted_in_and_a_new_build_says_the_same(path, tmp
                 store.insert([one])
         for term in terms_with_lists(store):
             assert listed(store, term) == places(store, term) == listed(whole, term), term
-        assert store.list_sizes(["nginx", "none"]) == whole.list_sizes(["nginx", "none"])
-        assert store.measures() == whole.measures()
+        assert store.words.sizes(["nginx", "none"]) == whole.words.sizes(["nginx", "none"])
+        assert store.words.measures() == whole.words.measures()
 
 
 def test_terms_without_a_list_are_asked_of_fts5(path):
     with closing(built(path, cards(20))) as store:
-        assert terms_with_lists(store) == [] and store.list_sizes(["nginx"]) == {}
-        assert store.counted(["nginx", "备份", "none"]) == {term: places(store, term) for term in ("nginx", "备份")}
-        assert store.counted_start("数") == places(store, "数*")
+        assert terms_with_lists(store) == [] and store.words.sizes(["nginx"]) == {}
+        counts = {term: places(store, term) for term in ("nginx", "备份")}
+        assert store.words.counted(["nginx", "备份", "none"]) == counts
+        assert store.words.counted_start("数") == places(store, "数*")
 
 
 def test_rows_given_as_utf_8_are_the_same(path, tmp_path):
@@ -109,8 +110,8 @@ def test_stems_name_the_words_of_the_index_added_ones_too(path):
     with closing(built(path, cards(30))) as store:
         with store.writing():
             store.insert([row("new.md", "deploys and deployment; Deployer")])
-        assert {"deployed", "deploying", "deploys"} <= set(store.words_of_stems([stem("deploy")])[stem("deploy")])
-        assert store.words_of_stems(["zebra"]) == {}
+        assert {"deployed", "deploying", "deploys"} <= set(store.words.of_stems([stem("deploy")])[stem("deploy")])
+        assert store.words.of_stems(["zebra"]) == {}
 
 
 def test_lists_are_due_after_many_single_additions(path, monkeypatch):
@@ -168,11 +169,12 @@ def test_the_second_record_of_the_words_knows_what_the_full_text_knows(path, mon
         starts = {token[:end] for token in tokens for end in range(1, len(token) + 1)}
         assert all(termlists.knows(connection, start, True) for start in starts)
         for start in starts:
-            assert sorted(store.vocabulary(start)) == [token for token in tokens if token.startswith(start)]
+            assert sorted(store.words.starting(start)) == [token for token in tokens if token.startswith(start)]
         for start in (*"bqxz", "okapis", "ngin0", "云服务器", "\U0001f980"):
             assert termlists.knows(connection, start, True) is any(token.startswith(start) for token in tokens), start
             assert termlists.knows(connection, start, False) is (start in tokens)
-        assert store.knows_any("zzz Café!") and not store.knows_any("zzz 量子") and store.knows_any("okap")
+        knows_any = store.words.knows_any
+        assert knows_any("zzz Café!") and not knows_any("zzz 量子") and knows_any("okap")
 
 
 def test_a_lone_accent_is_no_word(path):
@@ -181,8 +183,9 @@ def test_a_lone_accent_is_no_word(path):
     with closing(built(path, rows)) as store:
         with store.writing():
             store.insert([row("late.md", "okapi \u0301")])
-        assert store.knows_any("zebra1") and store.knows_any("okapi") and not store.knows_any("\u0301 quokka")
-        assert store.vocabulary("zebra") == ["zebra0", "zebra1", "zebra2"]
+        knows_any = store.words.knows_any
+        assert knows_any("zebra1") and knows_any("okapi") and not knows_any("\u0301 quokka")
+        assert store.words.starting("zebra") == ["zebra0", "zebra1", "zebra2"]
         assert store.query("SELECT count(*) FROM vocabulary WHERE first IS NULL OR first = ''") == [(0,)]
 
 
@@ -209,12 +212,12 @@ def test_lists_made_in_parts_or_by_helpers_are_the_same(tmp_path, monkeypatch, h
 
     with closing(built(str(tmp_path / "whole.db"), many_words(400))) as store:
         tables = {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in ("lists", "stems")}
-        words = store.vocabulary("")
+        words = store.words.starting("")
     monkeypatch.setattr(termlists, "ROWS_A_PART", 25)
-    monkeypatch.setattr("mcore.store.store.FTS_HASH_BYTES", 20_000)
+    monkeypatch.setattr("mcore.store.rebuilding.FTS_HASH_BYTES", 20_000)
     with closing(built(path, many_words(400), share if helpers else None)) as store:
         assert {name: store.query(f"SELECT * FROM {name} ORDER BY 1, 2") for name in tables} == tables
-        assert sorted(store.vocabulary("")) == sorted(words)
+        assert sorted(store.words.starting("")) == sorted(words)
         assert len(termlists._ranges(store.connection, 400)) > 4
     assert len(jobs) > 5 or not helpers
     assert os.path.exists(copy) != has_room

@@ -78,7 +78,7 @@ LINES = (
     ),
     Line(
         "late cards at once",
-        "store/store.py",
+        "store/rebuilding.py",
         "late_rows(taken.lacking) if taken.lacking else ()",
         "()",
         "test_store.py test_importer.py",
@@ -166,7 +166,7 @@ LINES = (
     ),
     Line(
         "an empty answer is confirmed",
-        "search.py",
+        "search/searcher.py",
         "doubtful = is_doubtful(self.store, self.indexer, ask.terms, hits)",
         "doubtful = False",
         "test_confirm.py",

@@ -8,7 +8,7 @@ from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
 from mcore.importer import link_faults, stale_builds
 from mcore.render import counted
-from mcore.store import looking
+from mcore.store import checking, looking
 from mcore.vault import is_walked, names_in
 
 WAIT_SECONDS = 1.0
@@ -67,7 +67,7 @@ def _look(app, path, seen, update):
             severity = WARNING if seen.files else NOTE
             message = f"there is no index yet of {counted(len(seen.files), 'card file')}"
             return 0, [finding("index-missing", severity, path, message, update)]
-        faults = store.faults()
+        faults = checking.faults(store)
         if faults:
             return store.total(), [finding("index-damaged", ERROR, path, fault, rebuild) for fault in faults]
         owner = store.vault()
@@ -109,7 +109,7 @@ def _compared(store, path, seen, settings, update):
 def _postings(store, path, seen, rebuild):
     """Findings where the index says otherwise than the files, or one part of it than another: SQLite itself would
     not notice."""
-    docs, sums, indexed, told = store.docs(), store.posting_sums(), store.hashes(seen.digests), store.told()
+    docs, sums, indexed, told = store.docs(), checking.posting_sums(store), store.hashes(seen.digests), store.told()
     same = [card for card, (_, digest) in indexed.items() if digest == seen.digests[card]]
     differs = {
         _WORDS: [c for c in same if sums.get(docs[c], 0) != seen.sums[c]],
@@ -117,7 +117,8 @@ def _postings(store, path, seen, rebuild):
     }
     faults = [f"{what} {counted(len(c), 'card')}, such as {c[0]}" for what, c in differs.items() if c]
     if not differs[_WORDS]:
-        faults += [f"the records beside the full text differ from it ({fault})" for fault in store.word_faults()]
+        others = checking.word_faults(store)
+        faults += [f"the records beside the full text differ from it ({fault})" for fault in others]
     cause = "damage, or another version made it"
     return [finding("index-differs", WARNING, path, f"{fault}: {cause}", rebuild) for fault in faults]
 

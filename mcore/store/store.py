@@ -2,15 +2,13 @@
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager
 
-from mcore import schema, termlists
-from mcore.errors import StoreDamaged
+from mcore import termlists
 from mcore.postings import DamagedList
 from mcore.store.conditions import filters, in_force, in_scope, scope_sql
-from mcore.store.faults import BUSY_SECONDS, REBUILD, guarded
-from mcore.store.form import create_derived
-from mcore.store.probe import INSERT_TEXT, posting_sums, tokens_of
+from mcore.store.faults import BUSY_SECONDS, guarded
+from mcore.store.probe import INSERT_TEXT
 from mcore.store.rows import (
     TOLD,
     Found,
@@ -20,22 +18,16 @@ from mcore.store.rows import (
     LinkRow,
     Outside,
     Row,
-    Taken,
     detail_of,
     is_life,
     is_sane_id,
     is_text,
     real_name,
 )
-from mcore.store.structure import on_its_level
+from mcore.store.words import Words, state_of
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 
-# In bulk loads, with no merging before the end. CPU at 100,000 cards, the end included: 17.5 s with 1 MB, 14.7 with 4,
-# 13.8 with 8, 14.1 with 16 and 64; at 10,000 the room itself costs: 1.1 s with 4 MB, 1.4 with 32.
-FTS_HASH_BYTES = 8 << 20
-_LAST_CHAR = "\U0010ffff"
-LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
 BATCH = termlists.BATCH
 TITLED = 20  # cards of one title that stand in front of others; as many hits as an answer has at most
 _CARD_COLUMNS = ("doc", *Row._fields[:-1])
@@ -44,15 +36,6 @@ _DETAIL = (
     "SELECT id, rel_path, raw_name, title, kind, source, tags, created, updated, length, "
     "size, mtime_ns, ctime_ns, inode, remark FROM cards "
 )
-# What two indexes have in common, and what the attached one lacks.
-_LACKING = (
-    "SELECT rel_path, id FROM main.cards WHERE rel_path NOT IN (SELECT rel_path FROM built.cards) "
-    "AND id NOT IN (SELECT id FROM built.cards)"
-)
-_BOTH = "FROM main.cards AS old JOIN built.cards AS new USING (id) WHERE "
-_MOVED = f"SELECT old.rel_path, new.rel_path {_BOTH} old.rel_path <> new.rel_path"
-_UPDATED = f"SELECT count(*) {_BOTH} old.rel_path = new.rel_path AND old.content_hash <> new.content_hash"
-_GONE = "SELECT count(*) FROM main.cards WHERE id NOT IN (SELECT id FROM built.cards)"
 # Weight of title, labels, body and names in BM25; a title word says more than a body word.
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)
 _BM25 = f"bm25(cards_fts, {', '.join(map(str, WEIGHTS))})"
@@ -66,13 +49,18 @@ class Store:
         self.connection = connection
         self.path = path
         self.frozen = frozen
-        self._has_vocabulary = self._is_loading = False
-        self._measures = (None, None)
+        self.is_loading = False  # whole, in bulk: no lists until the end (see rebuilding)
+        self.words = Words(connection, path)
+        self._has_vocabulary = False
         self._outside = None
-        self._long_lists = {}  # term -> its unpacked list; emptied when the index changes
 
     def close(self):
         self.connection.close()
+
+    def wipe_freed_space(self):
+        """From now on this connection overwrites what it removes with zeros."""
+        with guarded(self.path):
+            self.connection.execute("PRAGMA secure_delete = ON")
 
     # ---- transactions ----------------------------------------------------------------------------
 
@@ -131,7 +119,7 @@ class Store:
         sql, values = "SELECT rel_path, racy, size, mtime_ns, ctime_ns, inode FROM cards", ()
         if folder is not None:
             sql += " WHERE rel_path >= ? AND rel_path < ? AND instr(substr(rel_path, ?), '/') = 0"
-            values = (folder, folder + _LAST_CHAR, len(folder) + 1)
+            values = (folder, folder + termlists.LAST_CHAR, len(folder) + 1)
         with guarded(self.path):
             for row in self.connection.execute(sql, values):
                 yield real_name(row[0], None), row[2:], row[1]
@@ -143,6 +131,61 @@ class Store:
                 "SELECT rel_path, id, size, mtime_ns, ctime_ns, inode FROM cards"
             ):
                 yield path, id, tuple(stamp)
+
+    def known_files(self):
+        """A Known for every card."""
+        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
+        with guarded(self.path):
+            return [Known(path, real_name(path, raw), *rest) for path, raw, *rest in rows]
+
+    def known_unreadable(self):
+        """rel_path -> (reason, Stamp) of card files that could not be read."""
+        rows = self.query("SELECT rel_path, reason, size, mtime_ns, ctime_ns, inode FROM unreadable")
+        return {path: (reason, Stamp(*stamp)) for path, reason, *stamp in rows}
+
+    def ids(self):
+        """rel_path -> id of every indexed card."""
+        return dict(self.query("SELECT rel_path, id FROM cards"))
+
+    def last_id(self):
+        """The largest id ever given to a card; 0 when damage has made it absurd."""
+        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
+        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
+
+    def paths(self):
+        """Every rel_path, sorted."""
+        return [path for (path,) in self.query("SELECT rel_path FROM cards ORDER BY rel_path")]
+
+    def hashes(self, rel_paths):
+        """rel_path -> (id, content_hash) of those paths that are indexed."""
+        with guarded(self.path):
+            sql = "SELECT rel_path, id, content_hash FROM cards WHERE rel_path IN ({})"
+            return {path: (id, digest) for path, id, digest in self._in_batches(sql, rel_paths)}
+
+    def docs(self):
+        """rel_path -> its row in cards_fts."""
+        return dict(self.query("SELECT rel_path, doc FROM cards"))
+
+    def told(self):
+        """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
+        rows = self.query(f"SELECT rel_path, {', '.join(TOLD)} FROM cards")
+        return {path: tuple(rest) for path, *rest in rows}
+
+    def remarks(self):
+        """(rel_path, remark) of every card whose text could not be decoded whole."""
+        return self.query("SELECT rel_path, remark FROM cards WHERE remark <> '' ORDER BY rel_path")
+
+    def total(self):
+        return self.query("SELECT count(*) FROM cards")[0][0]
+
+    def count_unreadable(self):
+        return self.query("SELECT count(*) FROM unreadable")[0][0]
+
+    def dead_rows(self):
+        """How many rows of cards_fts belong to no card any more."""
+        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0] - self.total()
+
+    # ---- folders in which nothing is new ---------------------------------------------------------
 
     def folders(self):
         """prefix -> digest (None: not settled) of every folder that has cards or unreadable files here; {} when
@@ -159,7 +202,7 @@ class Store:
     def count_below(self, prefix):
         """How many cards lie in a folder and those below it."""
         return self.query(
-            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + _LAST_CHAR)
+            "SELECT count(*) FROM cards WHERE rel_path >= ? AND rel_path < ?", (prefix, prefix + termlists.LAST_CHAR)
         )[0][0]
 
     def version(self):
@@ -178,25 +221,6 @@ class Store:
         """Has the folders of some cards compared the next time."""
         folders = {(path[: path.rfind("/") + 1],) for path in rel_paths}
         self.connection.executemany("INSERT OR REPLACE INTO folders VALUES (?, NULL, 0)", folders)
-
-    def ids(self):
-        """rel_path -> id of every indexed card."""
-        return dict(self.query("SELECT rel_path, id FROM cards"))
-
-    def known_unreadable(self):
-        """rel_path -> (reason, Stamp) of card files that could not be read."""
-        rows = self.query("SELECT rel_path, reason, size, mtime_ns, ctime_ns, inode FROM unreadable")
-        return {path: (reason, Stamp(*stamp)) for path, reason, *stamp in rows}
-
-    def hashes(self, rel_paths):
-        """rel_path -> (id, content_hash) of those paths that are indexed."""
-        with guarded(self.path):
-            sql = "SELECT rel_path, id, content_hash FROM cards WHERE rel_path IN ({})"
-            return {path: (id, digest) for path, id, digest in self._in_batches(sql, rel_paths)}
-
-    def remarks(self):
-        """(rel_path, remark) of every card whose text could not be decoded whole."""
-        return self.query("SELECT rel_path, remark FROM cards WHERE remark <> '' ORDER BY rel_path")
 
     # ---- writing (inside `writing`) --------------------------------------------------------------
 
@@ -217,7 +241,7 @@ class Store:
         self.connection.executemany(INSERT_TEXT, cut)
         self.connection.executemany(_INSERT_CARD, [(doc, *row[:-1]) for doc, row in rows])
         self._unsettle(row.rel_path for _, row in rows)
-        if not self._is_loading:
+        if not self.is_loading:
             termlists.add(self.connection, cut)
 
     def lists_due(self):
@@ -229,10 +253,6 @@ class Store:
         """Makes the lists of frequent terms from the full text as it is; `parts` as `termlists.make` takes them."""
         with guarded(self.path):
             termlists.make(self.connection, parts)
-
-    def dead_rows(self):
-        """How many rows of cards_fts belong to no card any more."""
-        return self.query("SELECT count(*) FROM cards_fts_docsize")[0][0] - self.total()
 
     def restamp(self, rel_path, stamp, racy):
         """Notes that a file was looked at again and holds what it held."""
@@ -253,23 +273,11 @@ class Store:
         if gone.rowcount > 0:
             self._unsettle(rel_paths)
 
-    def move_stats(self, moves):
-        """Carries reading counts along; `moves` maps old rel_path to new."""
-        rows = list(self._in_batches("SELECT * FROM card_stats WHERE rel_path IN ({})", moves))
-        self.connection.executemany("DELETE FROM card_stats WHERE rel_path = ?", [(r[0],) for r in rows])
-        self.connection.executemany(
-            "INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", [(moves[r[0]], *r[1:]) for r in rows]
-        )
+    def start_ids_after(self, last):
+        self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
+        self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
 
-    def count_read(self, rel_path, now):
-        """One more reading of a card; `now` is UTC text."""
-        self.connection.execute(
-            "INSERT INTO card_stats VALUES (?, 1, ?) ON CONFLICT (rel_path) DO UPDATE "
-            "SET read_count = read_count + 1, last_read_at = excluded.last_read_at",
-            (rel_path, now),
-        )
-
-    # ---- asking ----------------------------------------------------------------------------------
+    # ---- asking the full text --------------------------------------------------------------------
 
     def match(self, expr, limit, kind=None, source=None, limits=None):
         """The best `limit` cards for an FTS5 expression, best first; larger scores are better."""
@@ -290,131 +298,23 @@ class Store:
             (expr, *values),
         )[0][0]
 
-    def vocabulary(self, start):
-        """The tokens that begin with `start`, some of cards that are gone among them."""
-        with guarded(self.path):
-            return termlists.words_from(self.connection, start)
+    def matching_ids(self, expr, ids):
+        """Which of `ids` an FTS5 expression finds.
 
-    def has_words(self, start):
-        """Whether any indexed token begins with `start`."""
-        self._open_vocabulary()
-        sql = "SELECT 1 FROM temp.places WHERE term >= ? AND term < ? LIMIT 1"
-        return bool(self.query(sql, (start, start + _LAST_CHAR)))
-
-    def _open_vocabulary(self):
-        if not self._has_vocabulary:
-            with guarded(self.path):
-                termlists.open_views(self.connection)
-            self._has_vocabulary = True
-
-    # ---- whether an empty answer can be trusted --------------------------------------------------
-
-    def check_rows(self):
-        """Raises StoreDamaged when rows of `cards` cannot be found by their keys, or lack their full text."""
-        self._check("integrity_check(cards)")
-        if self.dead_rows() < 0:
-            raise StoreDamaged(f"cannot use the index {self.path}", "cards are missing from its full text", REBUILD)
-
-    def check_pages(self):
-        """Raises StoreDamaged when any page of the file is damaged, those in no use among them, or when a table's
-        definition names another one: dropped, it would leave the file useless."""
-        for name, same, text in self.query("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'table'"):
-            if name != same or not text.replace("VIRTUAL ", "").replace("'", "").startswith(f"CREATE TABLE {name}"):
-                why = f"it is damaged (the definition of {name})"
-                raise StoreDamaged(f"cannot use the index {self.path}", why, REBUILD)
-        self._check("integrity_check(1)")
-
-    def _check(self, pragma):
-        found = self.query(f"PRAGMA {pragma}")[0][0]
-        if found != "ok":
-            raise StoreDamaged(f"cannot use the index {self.path}", f"it is damaged ({found})", REBUILD)
-
-    def knows_any(self, text):
-        """Whether any token of a text, or a longer one that begins so, was ever in the full text, by the second
-        record of its words."""
-        with guarded(self.path):
-            return any(
-                termlists.knows(self.connection, token, len(token) > 1 or not token.isascii())
-                for token in tokens_of(text)
-            )
-
-    def known_files(self):
-        """A Known for every card."""
-        rows = self.query("SELECT rel_path, raw_name, doc, kind, source, content_hash FROM cards")
-        with guarded(self.path):
-            return [Known(path, real_name(path, raw), *rest) for path, raw, *rest in rows]
-
-    # ---- what the ranking reads ------------------------------------------------------------------
-
-    def rows_in_index(self):
-        """How many rows cards_fts has, dead ones among them: what rarity is measured against."""
-        with guarded(self.path):
-            return termlists.totals(self.connection)[0]
-
-    def _state(self):
-        """Another one whenever the index has changed, by this connection or another."""
-        return self.query("PRAGMA data_version")[0][0], self.connection.total_changes
-
-    def measures(self):
-        """(rows of cards_fts with the dead ones, mean tokens of a row, a length code for every row)."""
-        state = self._state()
-        if self._measures[0] != state:
-            self._long_lists = {}
-            with guarded(self.path):
-                rows = termlists.row_count(self.connection)
-                found = rows, termlists.mean_length(self.connection), termlists.length_codes(self.connection)
-            self._measures = (state, found)
-        return self._measures[1]
-
-    def list_sizes(self, terms):
-        """term -> number of rows that hold it, for the terms with a list of their own."""
-        with guarded(self.path):
-            return termlists.sizes(self.connection, terms)
-
-    def read_list(self, term):
-        """(the list of a term as `postings.unpack` gives it, [(doc, count)] of the rows since it was made).
-
-        Long lists are kept: the same few hundred terms come again in query after query.
+        The unary + keeps SQLite from asking FTS5 once for each id: one walk of the posting lists is
+        far cheaper (a prefix of one character, ten ids: 29 ms fell to 3).
         """
-        with guarded(self.path):
-            unpacked = self._long_lists.get(term)
-            if unpacked is None:
-                unpacked = termlists.read(self.connection, term)
-                if isinstance(unpacked, bytes):
-                    self._keep(term, unpacked)
-            return unpacked, termlists.since(self.connection, term)
-
-    def _keep(self, term, unpacked):
-        """Keeps a long list in memory, the oldest others only as far as there is room."""
-        kept = self._long_lists
-        while kept and (len(kept) + 1) * len(unpacked) > LONG_LISTS_BYTES:
-            del kept[next(iter(kept))]
-        if len(unpacked) <= LONG_LISTS_BYTES:
-            kept[term] = unpacked
-
-    def counted(self, terms):
-        """term -> {doc: weighted count} for terms without a list."""
-        with guarded(self.path):
-            return termlists.counted(self.connection, terms)
-
-    def held(self, terms):
-        """Those of some tokens that the index holds, in their order."""
-        listed = self.list_sizes(terms)
-        rest = self.counted([term for term in terms if term not in listed])
-        return [term for term in terms if term in listed or term in rest]
-
-    def counted_start(self, char):
-        """{doc: weighted count} of the tokens that begin with a character."""
-        with guarded(self.path):
-            return termlists.counted_start(self.connection, char)
-
-    def words_of_stems(self, stems):
-        """stem -> the words of the index with that stem, other than the stem itself."""
-        with guarded(self.path):
-            return termlists.words_of(self.connection, stems)
+        marks = ", ".join("?" * len(ids))
+        docs = dict(self.query(f"SELECT doc, id FROM cards WHERE id IN ({marks})", list(ids)))
+        marks = ", ".join("?" * len(docs))
+        rows = self.query(f"SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? AND +rowid IN ({marks})", (expr, *docs))
+        return {docs[doc] for (doc,) in rows}
 
     def docs_matching(self, expr, among=None, limit=None):
-        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too."""
+        """The rows of cards_fts (of the docs `among`, if given) that an FTS5 expression finds, dead ones too.
+
+        With `limit` at most so many, in no order that means anything.
+        """
         sql, values = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ?", [expr]
         if among is not None:
             sql += f" AND +rowid IN ({', '.join('?' * len(among))})"
@@ -423,28 +323,37 @@ class Store:
             sql, values = sql + " LIMIT ?", [*values, limit]
         return [doc for (doc,) in self.query(sql, values)]
 
-    def titled(self, title):
-        """The docs of at most TITLED cards with this title, in capital or small Latin letters."""
-        title = title.encode("utf-8", "replace").decode()  # a lone surrogate cannot be bound, and stands in no title
-        sql = "SELECT doc FROM cards WHERE title = ? COLLATE NOCASE LIMIT ?"
-        return [doc for (doc,) in self.query(sql, (title, TITLED))]
+    def has_words(self, start):
+        """Whether any indexed token begins with `start`."""
+        self.open_vocabulary()
+        sql = "SELECT 1 FROM temp.places WHERE term >= ? AND term < ? LIMIT 1"
+        return bool(self.query(sql, (start, start + termlists.LAST_CHAR)))
 
-    def first_docs(self, expr, limit):
-        """At most `limit` rows of cards_fts that an FTS5 expression finds, in no order that means anything."""
-        sql = "SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? LIMIT ?"
-        return [doc for (doc,) in self.query(sql, (expr, limit))]
+    def open_vocabulary(self):
+        """Makes FTS5's views of its tokens, temp.words and temp.places, once for a connection."""
+        if not self._has_vocabulary:
+            with guarded(self.path):
+                termlists.open_views(self.connection)
+            self._has_vocabulary = True
+
+    # ---- which cards pass ------------------------------------------------------------------------
 
     def docs_of(self, kind=None, source=None, limits=None):
         """The docs of the cards that pass the filters."""
         where, values = filters(kind, source, limits)
         return {doc for (doc,) in self.query(f"SELECT doc FROM cards WHERE 1{where}", values)}
 
+    def has_passing(self, kind=None, source=None, limits=None):
+        """Whether the filters let any card pass."""
+        where, values = filters(kind, source, limits)
+        return bool(self.query(f"SELECT 1 FROM cards WHERE 1{where} LIMIT 1", values))
+
     def outside(self, limits):
         """The Outside of `limits` that let plain global cards pass; quick where few cards are special.
 
         Kept until the index changes or the next moment at which a card begins or ceases to hold.
         """
-        state, key = self._state(), (limits.scopes, limits.ranges)
+        state, key = state_of(self.connection, self.path), (limits.scopes, limits.ranges)
         if limits.at is None:
             return self._find_outside(limits)
         kept = self._outside
@@ -474,6 +383,38 @@ class Store:
                 sql = f"SELECT doc FROM cards WHERE special = 0 AND rel_path >= ? AND rel_path < ? AND NOT {here}"
                 elsewhere.update(doc for (doc,) in self.query(sql, [first, end, *names]))
         return Outside(elsewhere | late | out, elsewhere, late, forgotten)
+
+    def found(self, docs, limits=None):
+        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
+        where, values = filters(None, None, limits)
+        with guarded(self.path):
+            # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
+            own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
+            sql = f"SELECT doc, {own}, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
+            rows = list(self._in_batches(sql, docs, values))
+            asked = set(docs)
+            if any(doc not in asked or doc != same for doc, same, *_ in rows):
+                raise DamagedList("a card has another row in the full text than it is found by")
+            if not all(is_text(row[3:7]) for row in rows):
+                raise DamagedList("what is kept of a card makes no sense")
+            return {doc: Found(*rest) for doc, _, *rest in rows}
+
+    def titled(self, title):
+        """The docs of at most TITLED cards with this title, in capital or small Latin letters."""
+        title = title.encode("utf-8", "replace").decode()  # a lone surrogate cannot be bound, and stands in no title
+        sql = "SELECT doc FROM cards WHERE title = ? COLLATE NOCASE LIMIT ?"
+        return [doc for (doc,) in self.query(sql, (title, TITLED))]
+
+    def chosen(self, limits, kind, limit, pinned=False):
+        """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
+        where, values = filters(kind, None, limits)
+        where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
+        rows = self.query(
+            f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
+            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
+            [*values, limit],
+        )
+        return [Found(*row) for row in rows]
 
     # ---- when and where cards hold ---------------------------------------------------------------
 
@@ -518,26 +459,10 @@ class Store:
             return True
         return bool(self.query("SELECT 1 FROM cards WHERE special = 1 AND scope = ? LIMIT 1", (scope,)))
 
-    def has_passing(self, kind=None, source=None, limits=None):
-        """Whether the filters let any card pass."""
-        where, values = filters(kind, source, limits)
-        return bool(self.query(f"SELECT 1 FROM cards WHERE 1{where} LIMIT 1", values))
-
     def marked(self, mark):
         """The rel_paths of all forgotten or all retracted cards, sorted."""
         sql = "SELECT rel_path FROM cards WHERE special = 1 AND mark = ?"
         return sorted(path for (path,) in self.query(sql, (mark,)))
-
-    def chosen(self, limits, kind, limit, pinned=False):
-        """The cards that pass, pinned ones alone or the last changed first, as Found rows with score 0."""
-        where, values = filters(kind, None, limits)
-        where += " AND cards.special = 1 AND cards.pinned = 1" if pinned else ""
-        rows = self.query(
-            f"SELECT id, rel_path, title, kind, source, 0.0 FROM cards WHERE 1{where} "
-            "ORDER BY mtime_ns DESC, rel_path LIMIT ?",
-            [*values, limit],
-        )
-        return [Found(*row) for row in rows]
 
     def life_notes(self):
         """(rel_path, notes) of every card with a field of its life that cannot be read."""
@@ -566,48 +491,7 @@ class Store:
             "UPDATE cards SET closed_at = ?, closed_by = ?, special = 1 WHERE rel_path = ?", changed
         )
 
-    def forget_reads(self, rel_path):
-        """Erases the reading count of a card; inside `writing`."""
-        self.connection.execute("DELETE FROM card_stats WHERE rel_path = ?", (rel_path,))
-
-    def reads_of(self, rel_path):
-        """How often a card was read."""
-        rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
-        return rows[0][0] if rows else 0
-
-    def lengths(self, docs):
-        """(doc -> tokens, mean tokens of a row), from FTS5's own records."""
-        with guarded(self.path):
-            sizes = self._in_batches("SELECT id, sz FROM cards_fts_docsize WHERE id IN ({})", docs)
-            lengths = {doc: sum(termlists.varints(size)) for doc, size in sizes}
-            return lengths, termlists.mean_length(self.connection)
-
-    def found(self, docs, limits=None):
-        """doc -> Found with score 0 for the docs that still belong to a card, one within `limits`."""
-        where, values = filters(None, None, limits)
-        with guarded(self.path):
-            # Asked by doc, SQLite takes it from the unique index; the row itself may say another.
-            own = "(SELECT doc FROM cards AS same WHERE same.id = cards.id)"
-            sql = f"SELECT doc, {own}, id, rel_path, title, kind, source, 0.0 FROM cards WHERE doc IN ({{}}){where}"
-            rows = list(self._in_batches(sql, docs, values))
-            asked = set(docs)
-            if any(doc not in asked or doc != same for doc, same, *_ in rows):
-                raise DamagedList("a card has another row in the full text than it is found by")
-            if not all(is_text(row[3:7]) for row in rows):
-                raise DamagedList("what is kept of a card makes no sense")
-            return {doc: Found(*rest) for doc, _, *rest in rows}
-
-    def matching_ids(self, expr, ids):
-        """Which of `ids` an FTS5 expression finds.
-
-        The unary + keeps SQLite from asking FTS5 once for each id: one walk of the posting lists is
-        far cheaper (a prefix of one character, ten ids: 29 ms fell to 3).
-        """
-        marks = ", ".join("?" * len(ids))
-        docs = dict(self.query(f"SELECT doc, id FROM cards WHERE id IN ({marks})", list(ids)))
-        marks = ", ".join("?" * len(docs))
-        rows = self.query(f"SELECT rowid FROM cards_fts WHERE cards_fts MATCH ? AND +rowid IN ({marks})", (expr, *docs))
-        return {docs[doc] for (doc,) in rows}
+    # ---- single cards and totals -----------------------------------------------------------------
 
     def real_names(self, ids):
         """id -> the file's name below the vault as the system has it.
@@ -629,16 +513,6 @@ class Store:
     def by_path(self, rel_path):
         return detail_of(self.query(_DETAIL + "WHERE rel_path = ?", (rel_path,)))
 
-    def paths(self):
-        """Every rel_path, sorted."""
-        return [path for (path,) in self.query("SELECT rel_path FROM cards ORDER BY rel_path")]
-
-    def total(self):
-        return self.query("SELECT count(*) FROM cards")[0][0]
-
-    def count_unreadable(self):
-        return self.query("SELECT count(*) FROM unreadable")[0][0]
-
     def counts_by(self, column):
         """value -> number of cards, for `kind` or `source`, most first; forgotten ones are not counted."""
         sql = f"SELECT {column}, count(*) AS n FROM cards WHERE mark <> '{FORGOTTEN}' GROUP BY 1 ORDER BY n DESC, 1"
@@ -652,6 +526,29 @@ class Store:
             (limit,),
         )
 
+    def vault(self):
+        """The vault this index belongs to, or None before it has one."""
+        rows = self.query("SELECT CAST(value AS BLOB) FROM meta WHERE key = 'vault'")
+        return os.fsdecode(rows[0][0]) if rows else None
+
+    def set_vault(self, path):
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
+
+    # ---- how often cards were read ---------------------------------------------------------------
+
+    def count_read(self, rel_path, now):
+        """One more reading of a card, inside `writing`; `now` is UTC text."""
+        self.connection.execute(
+            "INSERT INTO card_stats VALUES (?, 1, ?) ON CONFLICT (rel_path) DO UPDATE "
+            "SET read_count = read_count + 1, last_read_at = excluded.last_read_at",
+            (rel_path, now),
+        )
+
+    def reads_of(self, rel_path):
+        """How often a card was read."""
+        rows = self.query("SELECT read_count FROM card_stats WHERE rel_path = ?", (rel_path,))
+        return rows[0][0] if rows else 0
+
     def read_counts(self, limit):
         """(cards ever read, readings in all, most read as (rel_path, read_count, last_read_at)); forgotten
         cards are not named."""
@@ -664,48 +561,6 @@ class Store:
         )
         return cards, readings, most
 
-    def vault(self):
-        """The vault this index belongs to, or None before it has one."""
-        rows = self.query("SELECT CAST(value AS BLOB) FROM meta WHERE key = 'vault'")
-        return os.fsdecode(rows[0][0]) if rows else None
-
-    def set_vault(self, path):
-        self.connection.execute("INSERT OR REPLACE INTO meta VALUES ('vault', ?)", (os.fsencode(path),))
-
-    # ---- checking and keeping --------------------------------------------------------------------
-
-    def faults(self):
-        """What is wrong inside the file, one text a fault; every page, key and posting list is read."""
-        found = [text for (text,) in self.query("PRAGMA integrity_check(20)") if text != "ok"]
-        if found:
-            return found
-        missing = self.query("SELECT count(*) FROM cards WHERE doc NOT IN (SELECT id FROM cards_fts_docsize)")[0][0]
-        if missing:
-            found.append(f"{missing} cards are missing from its full text")
-        self._open_vocabulary()
-        self.query("SELECT count(*), sum(cnt) FROM temp.words")  # raises where a posting list cannot be read
-        return found
-
-    def posting_sums(self):
-        """doc -> a sum over its postings, to be compared with `expected_sums` in the same process."""
-        self._open_vocabulary()
-        with guarded(self.path):
-            return posting_sums(self.connection)
-
-    def word_faults(self):
-        """What the lists beside the full text say otherwise than it, one text a sort. As slow as making them."""
-        with guarded(self.path):
-            return termlists.differences(self.connection)
-
-    def told(self):
-        """rel_path -> what a card says of itself, as a tuple of the columns TOLD."""
-        rows = self.query(f"SELECT rel_path, {', '.join(TOLD)} FROM cards")
-        return {path: tuple(rest) for path, *rest in rows}
-
-    def docs(self):
-        """rel_path -> its row in cards_fts."""
-        return dict(self.query("SELECT rel_path, doc FROM cards"))
-
     def every_count(self):
         """Every (rel_path, read_count, last_read_at)."""
         return self.query("SELECT rel_path, read_count, last_read_at FROM card_stats ORDER BY rel_path")
@@ -714,104 +569,17 @@ class Store:
         """Puts reading counts in (inside `writing`); rows as `every_count` gives them."""
         self.connection.executemany("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", rows)
 
-    # ---- rebuilding ------------------------------------------------------------------------------
+    def move_stats(self, moves):
+        """Carries reading counts along, inside `writing`; `moves` maps old rel_path to new."""
+        rows = list(self._in_batches("SELECT * FROM card_stats WHERE rel_path IN ({})", moves))
+        self.connection.executemany("DELETE FROM card_stats WHERE rel_path = ?", [(r[0],) for r in rows])
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", [(moves[r[0]], *r[1:]) for r in rows]
+        )
 
-    def last_id(self):
-        """The largest id ever given to a card; 0 when damage has made it absurd."""
-        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = 'cards'")
-        return rows[0][0] if rows and is_sane_id(rows[0][0]) else 0
-
-    def start_ids_after(self, last):
-        self.connection.execute("DELETE FROM main.sqlite_sequence WHERE name = 'cards'")
-        self.connection.execute("INSERT INTO main.sqlite_sequence VALUES ('cards', ?)", (last,))
-
-    def wipe_freed_space(self):
-        """From now on this connection overwrites what it removes with zeros."""
-        with guarded(self.path):
-            self.connection.execute("PRAGMA secure_delete = ON")
-
-    def bulk_mode(self):
-        """Prepares a new, private index for loading: no journal, and FTS5 gathers FTS_HASH_BYTES before it
-        writes, without merging meanwhile."""
-        self._is_loading = True
-        with guarded(self.path):
-            self.connection.execute("PRAGMA journal_mode = OFF")
-            self.connection.execute("PRAGMA synchronous = OFF")
-            self.connection.execute("PRAGMA cache_size = -32768")
-            self._set_fts(hashsize=FTS_HASH_BYTES, automerge=0, crisismerge=1000)
-
-    def end_bulk_mode(self, share=None):
-        """Merges what was loaded and makes the lists of frequent terms. `share(jobs)` may have those made elsewhere:
-        a generator of what `list_part` makes of each job, which may begin before the merge."""
-        with guarded(self.path):
-            parts = share(termlists.jobs(self.connection)) if share else None
-        with closing(parts) if share else nullcontext():
-            self.merge_loaded()
-            with self.writing():
-                self.make_lists(parts)
-        self._is_loading = False
-
-    def merge_loaded(self):
-        """Merges what was loaded and puts the settings that travel with the tables back to their defaults.
-
-        One segment is quickest to search. Left apart, the pieces would be merged by a capture soon
-        after, in one go of several seconds (FTS5's crisis merge).
-        """
-        with guarded(self.path):
-            self.connection.execute("INSERT INTO cards_fts (cards_fts) VALUES ('optimize')")
-            self._set_fts(hashsize=1 << 20, automerge=4, crisismerge=16)
-            structure = self.connection.execute("SELECT block FROM cards_fts_data WHERE id = 10").fetchone()
-            if structure:
-                raised = (on_its_level(structure[0]),)
-                self.connection.execute("UPDATE cards_fts_data SET block = ? WHERE id = 10", raised)
-
-    def _set_fts(self, **settings):
-        for setting in settings.items():
-            self.connection.execute("INSERT INTO cards_fts (cards_fts, rank) VALUES (?, ?)", setting)
-
-    def take_over(self, other_path, late_rows):
-        """Replaces every derived table by the one of another index, in one transaction; the Taken.
-
-        Readers see the old tables until it commits; `card_stats` stays. FTS5's shadow tables are
-        copied as they are, which is far quicker than indexing again. `late_rows` is given (rel_path, id)
-        of the cards that the other index lacks, and returns the rows to add for them: there must be no
-        moment at which a card that another process has just indexed is not there.
-        """
-        with guarded(self.path):
-            self.connection.execute("ATTACH DATABASE ? AS built", (os.fsencode(other_path),))
-            try:
-                with self.writing():
-                    taken = self._compared()
-                    self._copy_built()
-                    late = late_rows(taken.lacking) if taken.lacking else ()
-                    if late:
-                        for statement in ("SAVEPOINT copied", "ROLLBACK TO copied", "RELEASE copied"):
-                            self.connection.execute(statement)  # FTS5 forgets what it knew of the empty tables
-                        self.insert(late)
-                return taken._replace(late=len(late))
-            finally:
-                self.connection.execute("DETACH DATABASE built")
-
-    def _compared(self):
-        """The Taken of the attached index."""
-        kept = self.query(f"SELECT count(*) {_BOTH} 1")[0][0]
-        total = self.query("SELECT count(*) FROM built.cards")[0][0]
-        moves, updated, gone = dict(self.query(_MOVED)), self.query(_UPDATED)[0][0], self.query(_GONE)[0][0]
-        return Taken(self.query(_LACKING) if gone else [], moves, kept, updated, gone, total)
-
-    def _copy_built(self):
-        """Puts the attached index's tables in place of this one's."""
-        last = self.last_id()
-        for table in schema.TABLES[:-1]:
-            self.connection.execute(f"DROP TABLE IF EXISTS main.{table}")
-        create_derived(self.connection)
-        for table in schema.PLAIN:
-            self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM built.{table}")
-        for part in ("data", "idx", "docsize", "config"):
-            self.connection.execute(f"DELETE FROM main.cards_fts_{part}")
-            self.connection.execute(f"INSERT INTO main.cards_fts_{part} SELECT * FROM built.cards_fts_{part}")
-        built_last = self.query("SELECT max(seq) FROM built.sqlite_sequence WHERE name = 'cards'")[0][0]
-        self.start_ids_after(max(last, built_last or 0))
+    def forget_reads(self, rel_path):
+        """Erases the reading count of a card; inside `writing`."""
+        self.connection.execute("DELETE FROM card_stats WHERE rel_path = ?", (rel_path,))
 
 
 def _docs(joined):
