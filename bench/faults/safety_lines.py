@@ -180,8 +180,8 @@ LINES = (
     ),
     Line(
         "counts outlive a repair",
-        "importer.py",
-        "self._restore_salvaged(store, cards, stats)\n",
+        "importer/rebuild.py",
+        "_restore_salvaged(store, cards, stats)\n",
         "pass\n",
         "test_importer.py",
     ),
