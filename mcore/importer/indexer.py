@@ -189,7 +189,7 @@ class Indexer:
             if fresh or old or any(p.row.links for p in same):
                 derive_closings(store)
             counts["moved"] = len(moves)
-            counts["updated"] = sum(1 for p in fresh if p.rel_path in ids and p.rel_path not in moves.values())
-            counts["added"] = len(fresh) - counts["moved"] - counts["updated"]
-            counts["removed"] = len(old) - counts["moved"] - counts["updated"]
+            counts["updated"] = len(ids) - len(moves)
+            counts["added"] = len(fresh) - len(ids)
+            counts["removed"] = len(old) - len(ids)
         return counts
