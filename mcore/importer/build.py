@@ -77,7 +77,7 @@ def _reserve_ids(store, ids, scan):
 
 def _late_rows(files, lacking):
     """The rows, with their ids, of cards that others indexed after the build had looked."""
-    late = [(path, id) for path, id in lacking if vault.is_walked(files.root, path, files.settings.ignore)]
+    late = [(path, id) for path, id in lacking if files.is_there(path)]
     prepared = [(files.prepare(path, None).row, id) for path, id in late]
     return [row._replace(id=id) for row, id in prepared if row]
 
@@ -148,6 +148,7 @@ def stale_builds(path):
 
 
 def unlink_index(path):
+    """Removes an index that nobody has open, as far as it is there and can be."""
     for side in ("", "-wal", "-shm", "-journal"):
         try:
             os.unlink(path + side)

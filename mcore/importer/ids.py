@@ -27,6 +27,7 @@ def assign_ids(digests, old, removed):
     return ids
 
 
-def moved_paths(old_paths, ids):
-    """Old rel_path -> new, for the ids whose path changed."""
-    return {old_paths[id]: path for path, id in ids.items() if id in old_paths and old_paths[id] != path}
+def moved_paths(ids, old):
+    """Old rel_path -> new, for the ids whose path changed; `ids` are what `assign_ids` made of `old`."""
+    old_paths = {id: path for path, (id, _) in old.items()}
+    return {old_paths[id]: path for path, id in ids.items() if old_paths[id] != path}

@@ -10,7 +10,6 @@ import time
 from contextlib import closing
 from itertools import chain
 
-from mcore import vault
 from mcore.changes import find_changes, look
 from mcore.errors import CardError, NotFound, StoreBusy, StoreDamaged, StoreError
 from mcore.importer.build import build_apart
@@ -36,7 +35,6 @@ class Indexer:
         """`progress(done, total)` hears how far long work is; `cancelled()` true stops it; `kept(look)` may
         answer with the Freshness of a look that was taken a moment ago."""
         self.settings = settings
-        self.root = settings.vault.path
         self.kept = kept
         self.files = CardFiles(settings, progress, cancelled)
 
@@ -116,7 +114,7 @@ class Indexer:
 
     def index_one(self, store, rel_path):
         """Takes in one card file (after a capture) and returns its id. Never a full pass."""
-        if not vault.is_walked(self.root, rel_path, self.settings.ignore):
+        if not self.files.is_there(rel_path):
             raise CardError(f"{rel_path} is not searched", "its folder is on the ignore list of config.json")
         prepared = self.files.prepare(rel_path, None)
         if prepared.row is None:
@@ -154,14 +152,13 @@ class Indexer:
         card is only taken out if its content has come up under another name: else a later file may
         be the one it moved to, and its id would be lost.
         """
-        prepared = list(prepared)
         counts = dict.fromkeys(("added", "updated", "moved", "removed", "unchanged"), 0)
         if not (prepared or removed or unreadable_gone):
             return counts
         with store.writing(wait):
             if store.vault() is None:
-                store.set_vault(os.path.realpath(self.root))
-            removed = [path for path in removed if not vault.is_walked(self.root, path, self.settings.ignore)]
+                store.set_vault(os.path.realpath(self.files.root))
+            removed = [path for path in removed if not self.files.is_there(path)]
             readable = [p for p in prepared if p.row]
             failed = [p for p in prepared if not p.row]
             before = store.hashes([p.rel_path for p in prepared] + removed)
@@ -178,9 +175,8 @@ class Indexer:
             old = {path: entry for path, entry in before.items() if path not in done}
             ids = assign_ids({p.rel_path: p.row.content_hash for p in fresh}, old, set(removed))
             store.remove([id for id, _ in old.values()])
-            old_paths = {id: path for path, (id, _) in old.items()}
             store.insert([p.row._replace(id=ids.get(p.rel_path)) for p in fresh])
-            moves = moved_paths(old_paths, ids)
+            moves = moved_paths(ids, old)
             if moves:
                 store.move_stats(moves)
             store.clear_unreadable([*unreadable_gone, *(p.rel_path for p in readable)])

@@ -87,28 +87,7 @@ def _restore_salvaged(store, cards, stats):
         for row in stats:
             store.connection.execute("INSERT OR REPLACE INTO card_stats VALUES (?, ?, ?)", row)
         for rel_path, id, digest in cards:
-            empty = Row(
-                id,
-                rel_path,
-                None,
-                "",
-                "",
-                "",
-                "[]",
-                None,
-                None,
-                None,
-                None,
-                0,
-                digest,
-                0,
-                0,
-                0,
-                0,
-                0,
-                "",
-                "",
-            )
+            empty = Row(id, rel_path, None, "", "", "", "[]", None, None, None, None, 0, digest, 0, 0, 0, 0, 0, "", "")
             try:
                 store.insert([empty])
             except IntegrityError:
