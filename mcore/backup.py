@@ -200,7 +200,7 @@ def left_overs(settings, now):
         for entry in vault.names_in(folder):
             path = os.path.join(folder, entry)
             ours = re.fullmatch(re.escape(name + RESTORE_MARK) + "[0-9]+-[0-9a-f]{8}", entry)
-            if ours and os.path.isdir(path) and now - os.stat(path).st_mtime > vault.STALE_TEMP_SECONDS:
+            if ours and os.path.isdir(path) and now - os.stat(path).st_mtime > vault.STALE_SECONDS:
                 yield path
 
 

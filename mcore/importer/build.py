@@ -126,31 +126,17 @@ def _few_collections():
 def clear_stale_builds(path):
     """Removes what builds left that were killed."""
     for full in stale_builds(path):
-        try:
-            os.unlink(full)
-        except OSError:
-            continue
+        vault.discard(full)
 
 
 def stale_builds(path):
     """Files beside an index that a killed build left (an hour without a write)."""
     folder, name = os.path.split(path)
-    stale = []
-    for entry in vault.names_in(folder):
-        full = os.path.join(folder, entry)
-        if re.fullmatch(re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?", entry):
-            try:
-                if time.time() - os.stat(full).st_mtime > 3600:
-                    stale.append(full)
-            except OSError:
-                continue
-    return stale
+    pattern = re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?"
+    return vault.stale_files(folder, pattern, time.time())
 
 
 def unlink_index(path):
     """Removes an index that nobody has open, as far as it is there and can be."""
     for side in ("", "-wal", "-shm", "-journal"):
-        try:
-            os.unlink(path + side)
-        except OSError:
-            continue
+        vault.discard(path + side)

@@ -10,24 +10,26 @@ from mcore.vault.reading import Stamp, names_in, read_bytes, stamp_of
 from mcore.vault.text import decode, exact_text
 from mcore.vault.walking import Scan, Skipped, is_bare, is_scannable, is_walked, scan
 from mcore.vault.writing import (
-    STALE_TEMP_SECONDS,
+    STALE_SECONDS,
     TEMP_PREFIX,
     claim,
     clear_stale_temps,
+    discard,
     ensure_folder,
     erase,
     folder_lock,
     make_folder,
     publish,
     replace,
+    stale_files,
     stale_temps,
     sync_folder,
     temp_beside,
 )
 
 __all__ = [
-    "HISTORY_FOLDER", "STALE_TEMP_SECONDS", "TEMP_PREFIX", "Scan", "Skipped", "Stamp", "claim", "clear_stale_temps",
-    "decode", "ensure_folder", "erase", "exact_text", "file_path", "folder_lock", "is_bare", "is_inside",
+    "HISTORY_FOLDER", "STALE_SECONDS", "TEMP_PREFIX", "Scan", "Skipped", "Stamp", "claim", "clear_stale_temps",
+    "decode", "discard", "ensure_folder", "erase", "exact_text", "file_path", "folder_lock", "is_bare", "is_inside",
     "is_scannable", "is_walked", "leads_inside", "make_folder", "names_in", "publish", "read_bytes", "replace", "scan",
-    "stale_temps", "stamp_of", "sync_folder", "temp_beside",
+    "stale_files", "stale_temps", "stamp_of", "sync_folder", "temp_beside",
 ]  # fmt: skip

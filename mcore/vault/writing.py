@@ -14,7 +14,7 @@ from mcore.errors import CardChanged, CardError, SetupError
 from mcore.vault.reading import close, names_in, read_bytes
 
 TEMP_PREFIX = ".tmp-memory-"
-STALE_TEMP_SECONDS = 3600
+STALE_SECONDS = 3600
 
 
 def ensure_folder(root, folder):
@@ -126,10 +126,7 @@ def temp_beside(path):
     try:
         yield temp
     finally:
-        try:
-            os.unlink(temp)
-        except OSError:
-            pass
+        discard(temp)
 
 
 def publish(folder, name, data):
@@ -175,6 +172,14 @@ def erase(path):
     sync_folder(os.path.dirname(path))
 
 
+def discard(path):
+    """Removes a file that nobody needs, if that can be done."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
 def claim(temp, target):
     """Gives a finished file its name and returns True, or False when the name is taken."""
     try:
@@ -201,19 +206,24 @@ def claim(temp, target):
 def clear_stale_temps(folder, now):
     """Removes temporary files of captures that were killed (ours by name, over an hour old)."""
     for path in stale_temps(folder, now):
-        try:
-            os.unlink(path)
-        except OSError:
-            continue
+        discard(path)
 
 
 def stale_temps(folder, now):
     """The paths of temporary files in a folder that a killed capture left: ours by name, over an hour old."""
-    names = [n for n in names_in(folder) if re.fullmatch(re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", n)]
+    return stale_files(folder, re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", now)
+
+
+def stale_files(folder, pattern, now):
+    """The paths of files in a folder that were not written to for an hour, by a pattern of their whole names.
+
+    `now` is in seconds since 1970; infinity makes every one of them stale.
+    """
+    names = [name for name in names_in(folder) if re.fullmatch(pattern, name)]
     stale = []
     for path in (os.path.join(folder, name) for name in names):
         try:
-            if now - os.lstat(path).st_mtime > STALE_TEMP_SECONDS:
+            if now - os.lstat(path).st_mtime > STALE_SECONDS:
                 stale.append(path)
         except OSError:
             continue
