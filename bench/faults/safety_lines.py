@@ -167,7 +167,7 @@ LINES = (
     Line(
         "an empty answer is confirmed",
         "search/searcher.py",
-        "doubtful = is_doubtful(self.store, self.indexer, ask.terms, hits)",
+        "doubtful = is_doubtful(self.store, self.indexer.files, ask.terms, hits)",
         "doubtful = False",
         "test_confirm.py",
     ),

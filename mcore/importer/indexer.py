@@ -125,21 +125,6 @@ class Indexer:
             raise NotFound(f"{rel_path} is not in the vault any more")
         return found[rel_path][0]
 
-    def is_there(self, name):
-        return self.files.is_there(name)
-
-    def body(self, name):
-        return self.files.body(name)
-
-    def searchable(self, rel_path, name):
-        return self.files.searchable(rel_path, name)
-
-    def bytes_of(self, name):
-        return self.files.bytes_of(name)
-
-    def vault_warnings(self):
-        return self.files.vault_warnings()
-
     def rebuild(self, db_path, wipe=False):
         """Builds the index at `db_path` from nothing, as `mcore.importer.rebuild` says; the Report."""
         return rebuild(self.files, db_path, wipe)
