@@ -12,11 +12,9 @@ from itertools import chain
 
 from mcore.changes import find_changes, look
 from mcore.errors import CardError, NotFound, StoreBusy, StoreDamaged, StoreError
-from mcore.importer.build import build_apart
 from mcore.importer.files import CardFiles
 from mcore.importer.ids import assign_ids, moved_paths
 from mcore.importer.links import derive_closings
-from mcore.importer.rebuild import rebuild
 from mcore.importer.report import Freshness, report_of
 from mcore.store import BUSY_SECONDS
 
@@ -45,14 +43,14 @@ class Indexer:
         todo = changes.new + changes.changed
         if len(todo) > REBUILD_ABOVE and len(todo) > changes.unchanged:
             whole = None not in changes.scan.folders.values()
-            counts = build_apart(store, self.files, changes.scan if whole else look(self.settings, thorough=True))
+            counts = self._build_apart(store, changes.scan if whole else look(self.settings, thorough=True))
         else:
             with closing(self.files.prepare_all(todo, changes.scan)) as batches:
                 prepared = list(chain.from_iterable(batches))
             counts = self._apply(store, prepared, changes.removed, changes.unreadable_gone)
             counts["unchanged"] += changes.unchanged
         if not 0 <= store.dead_rows() <= DEAD_SHARE * store.total():
-            build_apart(store, self.files, look(self.settings, thorough=True))
+            self._build_apart(store, look(self.settings, thorough=True))
         elif store.lists_due():
             with store.writing():
                 store.make_lists()
@@ -102,7 +100,7 @@ class Indexer:
             if whole or time.monotonic() > deadline:
                 break
         if changed and store.total() <= SMALL_VAULT and store.dead_rows() > max(DEAD_ROWS, store.total()):
-            build_apart(store, self.files, look(self.settings, thorough=False))
+            self._build_apart(store, look(self.settings, thorough=False))
         stale = len(todo) - at + (0 if whole else max(0, len(changes.removed) - moved))
         return Freshness(checked, changed, stale, store.count_unreadable() + changes.blocked, changes.late)
 
@@ -127,7 +125,14 @@ class Indexer:
 
     def rebuild(self, db_path, wipe=False):
         """Builds the index at `db_path` from nothing, as `mcore.importer.rebuild` says; the Report."""
+        from mcore.importer.rebuild import rebuild
+
         return rebuild(self.files, db_path, wipe)
+
+    def _build_apart(self, store, scan):
+        from mcore.importer.build import build_apart
+
+        return build_apart(store, self.files, scan)
 
     def _apply(self, store, prepared, removed, unreadable_gone, wait=BUSY_SECONDS, whole=True):
         """Writes prepared files and removals in one transaction; counts by what happened.
