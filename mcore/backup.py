@@ -122,7 +122,7 @@ def _fill(writer, settings, counts, progress):
             _pack_file(writer, CARDS + name, path)
         except CardError as error:
             if vault.stamp_of(path):  # what went away meanwhile is no loss
-                unread.append(vault.Skipped(_shown(name), error.message))
+                unread.append(vault.Skipped(vault.printable(name), error.message))
     for name, place in ((CONFIG, settings.config), (QUERIES, settings.bench_queries)):
         if os.path.isfile(place.path):
             _pack_file(writer, name, place.path)
@@ -142,7 +142,7 @@ def _walk(settings, skipped, unread):
         if error.filename in (root, None, ""):
             hint = "check its permissions"
             raise SetupError(f"cannot look into the vault {root}", error.strerror or "", hint)
-        unread.append(vault.Skipped(_shown(os.path.relpath(error.filename, root)), error.strerror or ""))
+        unread.append(vault.Skipped(vault.printable(os.path.relpath(error.filename, root)), error.strerror or ""))
 
     index = {os.path.realpath(settings.db.path + side) for side in ("", "-wal", "-shm", "-journal")}
     for base, folders, names in os.walk(root, onerror=note):
@@ -153,20 +153,16 @@ def _walk(settings, skipped, unread):
             if name in LEFT_OUT or os.path.islink(path):
                 folders.remove(name)
                 reason = "link" if os.path.islink(path) else "folder of a program, not memory"
-                skipped.append(vault.Skipped(_shown(prefix + name), reason))
+                skipped.append(vault.Skipped(vault.printable(prefix + name), reason))
         for name in names:
             path = os.path.join(base, name)
             if name.startswith(vault.TEMP_PREFIX) or os.path.realpath(path) in index:
                 continue
             if vault.stamp_of(path) is None:
                 if os.path.lexists(path):
-                    skipped.append(vault.Skipped(_shown(prefix + name), "link or not a regular file"))
+                    skipped.append(vault.Skipped(vault.printable(prefix + name), "link or not a regular file"))
                 continue
             yield prefix + name, path
-
-
-def _shown(name):
-    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _pack_file(writer, name, path):
@@ -200,7 +196,7 @@ def left_overs(settings, now):
         for entry in vault.names_in(folder):
             path = os.path.join(folder, entry)
             ours = re.fullmatch(re.escape(name + RESTORE_MARK) + "[0-9]+-[0-9a-f]{8}", entry)
-            if ours and os.path.isdir(path) and now - os.stat(path).st_mtime > vault.STALE_TEMP_SECONDS:
+            if ours and os.path.isdir(path) and now - os.stat(path).st_mtime > vault.STALE_SECONDS:
                 yield path
 
 

@@ -46,7 +46,7 @@ def measure(app, truth=None, baseline=None, save=None):
     outcomes = [_outcome(searcher, query) for query in queries]
     metrics = summarize(outcomes)
     comparison = compare(_file(baseline), before, metrics, outcomes) if before else None
-    warnings = [] if known else app.indexer.vault_warnings()
+    warnings = [] if known else app.indexer.files.vault_warnings()
     for name in dict.fromkeys(name for query in queries for name in query.acceptable if name not in known):
         asked = [query.query for query in queries if name in query.acceptable]
         warnings.append(

@@ -47,11 +47,11 @@ _STRETCH = "\u0640"  # of Arabic
 _ODD_BESIDE_LATIN_AND_HAN = Pattern(f"[^{_PLAIN}{_OTHER_SCRIPTS}]")
 
 
-def is_doubtful(store, indexer, terms, hits):
+def is_doubtful(store, files, terms, hits):
     """Whether an answer should be confirmed: there is no hit, or the only one does not hold what was asked."""
     if len(hits) != 1 or hits[0].matched != "all":
         return not hits
-    file = _read(indexer, store.real_names([hits[0].id])[hits[0].id])
+    file = _read(files, store.real_names([hits[0].id])[hits[0].id])
     return file is not None and not _holds_every(terms, f"{hits[0].path}\n{file.text}")
 
 
@@ -61,7 +61,7 @@ def _holds_every(terms, text):
     return all(any(all(token in text for token in re.split(r"\W+", fold(form))) for form in t.phrases) for t in terms)
 
 
-def confirm(store, indexer, terms, filters, hits):
+def confirm(store, files, terms, filters, hits):
     """How many cards could not be looked at in time before "nothing found" is said; 0: it is confirmed.
 
     `filters` are the kind, source and limits that were asked for; a doubtful answer may have one hit. Raises
@@ -80,22 +80,22 @@ def confirm(store, indexer, terms, filters, hits):
     check_rows(store)
     if not terms:
         return 0
-    needles, files = _Needles(terms), store.known_files()
+    needles, known = _Needles(terms), store.known_files()
     whole = to_query_expr(terms, "all")
-    if any(hit.path == row.rel_path and _is_wrong(row, indexer, whole) for hit in hits for row in files):
+    if any(hit.path == row.rel_path and _is_wrong(row, files, whole) for hit in hits for row in known):
         why = f"{hits[0].path} was found, and does not hold what was asked for"
         raise StoreDamaged(f"cannot use the index {store.path}", why, REBUILD)
     # Of cards that a filter leaves out the files say whether the index knows their kind and source.
     passing = found if found and not hits else store.docs_of(*filters) | found
-    rows = [row for row in files if row.doc in passing]
+    rows = [row for row in known if row.doc in passing]
     deadline = time.monotonic() + SECONDS
     for at, row in enumerate(rows):
         if time.monotonic() > deadline:
             return len(rows) - at
         if row.doc in found:
-            if not filtered or _says_the_same(row, indexer):
+            if not filtered or _says_the_same(row, files):
                 continue
-        elif not _is_missed(row, indexer, needles, expr):
+        elif not _is_missed(row, files, needles, expr):
             continue
         why = f"{row.rel_path} holds what was asked for, and is missing or wrong in the index"
         raise StoreDamaged(f"cannot use the index {store.path}", why, REBUILD)
@@ -106,9 +106,9 @@ def _words(terms):
     return " ".join(form for term in terms for form in (*term.phrases, *term.parts))
 
 
-def _is_missed(row, indexer, needles, expr):
+def _is_missed(row, files, needles, expr):
     """Whether a card's file answers an expression, which the index denies."""
-    file = _read(indexer, row.name)
+    file = _read(files, row.name)
     if file is None:
         return False
     likely = needles.are_in(f"{row.rel_path}\n{file.text}")
@@ -122,18 +122,18 @@ def _is_missed(row, indexer, needles, expr):
     return holds(columns(card.title, card.labels, card.body), expr)
 
 
-def _is_wrong(row, indexer, expr):
+def _is_wrong(row, files, expr):
     """Whether a card that was found does not answer an expression, as far as its file is what was indexed."""
-    file = _read(indexer, row.name)
+    file = _read(files, row.name)
     if file is None or content_hash(file.data) != row.content_hash:
         return False
     card = read_card(row.rel_path, file.text)
     return not holds(columns(card.title, card.labels, card.body), expr)
 
 
-def _says_the_same(row, indexer):
+def _says_the_same(row, files):
     """Whether kind and source in the index are those in the file, as far as the file is what was indexed."""
-    file = _read(indexer, row.name)
+    file = _read(files, row.name)
     if file is None or content_hash(file.data) != row.content_hash:
         return True
     card = read_card(row.rel_path, file.text)
@@ -143,9 +143,9 @@ def _says_the_same(row, indexer):
 _File = namedtuple("_File", "data text")
 
 
-def _read(indexer, name):
+def _read(files, name):
     """The bytes and the text of a card's file; None when it cannot be read as one (any more)."""
-    data = indexer.bytes_of(name)
+    data = files.bytes_of(name)
     try:
         return None if data is None else _File(data, decode(data)[0].replace("\0", " "))
     except CardError:

@@ -30,7 +30,7 @@ def stats(app, sync=True):
     forgotten = len(store.marked(validity.FORGOTTEN))
     total = store.total() - forgotten
     if not total:
-        warnings += app.indexer.vault_warnings()
+        warnings += app.indexer.files.vault_warnings()
     return Stats(
         total,
         store.counts_by("kind"),

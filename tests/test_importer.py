@@ -210,7 +210,7 @@ def test_a_file_that_could_not_be_opened_for_a_moment_is_tried_again(app, write_
     scan = look(app.settings, thorough=False)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
-        prepared = app.indexer._prepare("b.md", scan)
+        prepared = app.indexer.files.prepare("b.md", scan)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert "Too many open files" in prepared.reason
@@ -553,7 +553,7 @@ def test_readers_see_the_old_index_until_the_new_one_is_whole(app, write_note):
 @pytest.mark.parametrize("how", [INDEX, "rebuild"])
 def test_an_id_given_while_a_rebuild_runs_stays_that_card_s(app, make_app, write_note, monkeypatch, how):
     """A card captured during a rebuild once got an id that the rebuild then gave to another card."""
-    monkeypatch.setattr("mcore.importer.REBUILD_ABOVE", 5)
+    monkeypatch.setattr("mcore.importer.indexer.REBUILD_ABOVE", 5)
     for number in range(10):
         write_note(f"{number}.md", f"okapi {number}")
     app.indexer.index(app.store)

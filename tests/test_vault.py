@@ -7,10 +7,12 @@ import sys
 import threading
 
 import pytest
+from conftest import ROOT
 
 from mcore import vault
 from mcore.errors import CardError, SetupError
 from mcore.vault import Stamp, decode, ensure_folder, is_inside, is_walked, publish, read_bytes, scan, stamp_of
+from mcore.vault.reading import make_stamp
 
 POSIX = os.name == "posix"
 LINUX = sys.platform.startswith("linux")
@@ -180,10 +182,7 @@ def test_a_stamp_of_any_year_fits_the_database(root, write_note, mtime):
 
 
 def test_an_inode_number_of_128_bits_fits_the_database():
-    class Info:
-        st_size, st_mtime_ns, st_ctime_ns, st_ino = 1, 2, 3, (1 << 127) + 5
-
-    assert vault._stamp(Info) == Stamp(1, 2, 3, 5)
+    assert make_stamp(1, 2, 3, (1 << 127) + 5) == Stamp(1, 2, 3, 5)
 
 
 @pytest.mark.skipif(not POSIX, reason="links")
@@ -330,7 +329,7 @@ def test_a_full_disk_leaves_no_file(root):
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
-        f"sys.path.insert(0, {os.path.dirname(os.path.dirname(vault.__file__))!r});"
+        f"sys.path.insert(0, {ROOT!r});"
         f"from mcore.vault import publish; publish({root!r}, 'a.md', b'x' * 5000)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60)
@@ -396,8 +395,10 @@ def test_a_system_without_folder_handles_walks_the_same(write_note, root, monkey
     for name in ("a.md", "b/c.md", "b/.git/d.md", "b/e.MD", "b/f.md/g.md"):
         write_note(name, name)
     with_handles = scan(root, name_ignored=True)
-    monkeypatch.setattr(vault, "_BY_HANDLE", False)
+    monkeypatch.setattr("mcore.vault.walking._BY_HANDLE", False)
     assert scan(root, name_ignored=True) == with_handles and len(with_handles.files) == 4
+
+
 @pytest.mark.parametrize(
     "number, there", [("EIO", True), ("EMFILE", True), ("ENOENT", False), ("EACCES", False), ("ELOOP", False)]
 )

@@ -64,7 +64,7 @@ def _look(app, deep):
 
 def _mend(app, findings):
     """(what was done, what could not be) about findings on what is derived."""
-    from mcore.importer import clear_stale_builds
+    from mcore.importer.build import clear_stale_builds
 
     slugs, fixed, warnings = {each.slug for each in findings}, [], []
     for path in [each.where for each in findings if each.slug == "stale-temp"]:

@@ -6,7 +6,8 @@ import shlex
 from mcore.changes import AWAY_CURE, is_away
 from mcore.doctor.findings import ERROR, NOTE, WARNING, finding, from_error
 from mcore.errors import SetupError, StoreBusy, StoreDamaged, StoreError, StoreNewer, StoreOutdated
-from mcore.importer import link_faults, stale_builds
+from mcore.importer import link_faults
+from mcore.importer.build import stale_builds
 from mcore.render import counted
 from mcore.store import checking, looking
 from mcore.vault import is_walked, names_in

@@ -29,9 +29,9 @@ from mcore.variants import spellings
 class Look:
     """One query being answered. A deleted card is never returned: `gone` gathers the ids of those met."""
 
-    def __init__(self, store, indexer, query, terms, limit, filters, passing):
+    def __init__(self, store, files, query, terms, limit, filters, passing):
         """`filters` are the arguments of the store's questions, `passing` the docs that they let pass, or None."""
-        self.store, self.indexer = store, indexer
+        self.store, self.files = store, files
         self.query, self.terms, self.limit = query, terms, limit
         self.filters, self.passing = filters, passing
         self.filled = False
@@ -134,7 +134,7 @@ class Look:
         rows = self.store.found(best)
         names = self.store.real_names([row.id for row in rows.values()])
         texts = {
-            doc: rerank.shown(rows[doc].title, self.indexer.body(names[rows[doc].id])) for doc in best if doc in rows
+            doc: rerank.shown(rows[doc].title, self.files.body(names[rows[doc].id])) for doc in best if doc in rows
         }
         gains = rerank.partial_words(weights, texts) + rerank.lead_words(weights, texts)
         gains += rerank.feedback(scores, texts, pairs) if pairs else []
@@ -186,7 +186,7 @@ class Look:
         """What is searched of a card whose file is there."""
         if id not in self.texts:
             row = self.rows[id]
-            self.texts[id] = self.indexer.searchable(row.rel_path, self.names[id])
+            self.texts[id] = self.files.searchable(row.rel_path, self.names[id])
         return self.texts[id]
 
     def _whole(self, found):
@@ -287,7 +287,7 @@ class Look:
         while some := list(islice(rows, self.limit - len(there))):
             self.names.update(self.store.real_names([row.id for row in some]))
             for row in some:
-                if self.indexer.is_there(self.names[row.id]):
+                if self.files.is_there(self.names[row.id]):
                     there.append(row)
                     self.rows[row.id] = row
                 else:

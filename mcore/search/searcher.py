@@ -91,7 +91,7 @@ class FtsSearcher(Searcher):
                 look = queries[0].look
                 explained = explain(self.store, look.ranking, terms, query, hits, look.docs, look.gains)
         if not searched:
-            warnings += self.indexer.vault_warnings()
+            warnings += self.indexer.files.vault_warnings()
         gone = set().union(*(q.look.gone for q in queries))
         if gone:  # deleted, or out of reach, since they were looked at
             if not freshness.stale:
@@ -126,7 +126,7 @@ class FtsSearcher(Searcher):
     def _asked(self, text, match, pool, filters, passing):
         """One wording, answered."""
         terms, _ = split_query(text)
-        look = Look(self.store, self.indexer, text, terms, pool, filters, passing)
+        look = Look(self.store, self.indexer.files, text, terms, pool, filters, passing)
         fills = match == "fill" or match == "auto" and is_question(text)
         return _Query(text, terms, look, look.fill() if fills else look.cascade())
 
@@ -134,8 +134,8 @@ class FtsSearcher(Searcher):
         """Says when an answer is empty by the index alone."""
         from mcore.confirm import confirm, is_doubtful
 
-        doubtful = is_doubtful(self.store, self.indexer, ask.terms, hits)
-        left = confirm(self.store, self.indexer, ask.terms, ask.filters, hits) if doubtful else 0
+        doubtful = is_doubtful(self.store, self.indexer.files, ask.terms, hits)
+        left = confirm(self.store, self.indexer.files, ask.terms, ask.filters, hits) if doubtful else 0
         if not left:
             return []
         said = f"there was no time to read {left} cards' files and confirm that the index misses none"
@@ -232,7 +232,7 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.body(query.look.names[row.id]), telling(query.terms)),
+                    snippet(self.indexer.files.body(query.look.names[row.id]), telling(query.terms)),
                     query.look.missing(row.id) if tier.startswith("any") else [],
                     revision_of(life.content_hash),
                     life.scope,
