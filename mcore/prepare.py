@@ -34,7 +34,6 @@ HELPERS_ABOVE = 20_000  # files; handing rows over takes a tenth more CPU, which
 CARDS_A_HELPER = 40_000  # as many are worth one more
 MAX_HELPERS = 2  # storing takes about as long as preparing, so that more would wait
 AHEAD = 3  # batches that are ready or on their way, beyond one for each helper
-LISTS_AHEAD = 8  # parts of lists: merging a million cards takes as long as a helper needs for so many
 PIPE_BYTES = 1 << 20  # as much as Linux allows; a pipe of 64 KB makes a helper wait for this process again and again
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -175,7 +174,7 @@ def prepare_batches(files, max_bytes, helpers):
     if not helpers:
         yield from ([prepare(file, max_bytes) for file in batch] for batch in _batches(files))
         return
-    prepared = _shared(_batches(files), max_bytes, helpers, AHEAD)
+    prepared = _shared(_batches(files), max_bytes, helpers)
     next(prepared)
     yield from prepared
 
@@ -197,9 +196,8 @@ def _list_parts(jobs, path, helpers):
         is_copied = _copied(path, copy)
         if not is_copied:
             yield None
-        early = helpers + LISTS_AHEAD if is_copied else 0
-        tasks = [(copy if at < early else path, job) for at, job in enumerate(jobs)]
-        parts = _shared(tasks, 0, helpers, LISTS_AHEAD)
+        early = helpers + AHEAD if is_copied else 0
+        parts = _shared([(copy if at < early else path, job) for at, job in enumerate(jobs)], 0, helpers)
         if not is_copied:
             next(parts)
         yield from parts
@@ -227,9 +225,9 @@ def _remove(path):
         pass
 
 
-def _shared(tasks, max_bytes, helpers, ahead):
-    """None once the first tasks, one for each helper and `ahead` more, are given out; then what `_done` makes of each
-    task, in their order: worked on by helpers, and here instead of waiting for them."""
+def _shared(tasks, max_bytes, helpers):
+    """None once the first tasks are given out; then what `_done` makes of each task, in their order: worked on by
+    helpers, and here instead of waiting for them."""
     from concurrent.futures import Future, ThreadPoolExecutor
 
     tasks, is_told = iter(tasks), False
@@ -237,7 +235,7 @@ def _shared(tasks, max_bytes, helpers, ahead):
         waiting = deque()  # (Future of what comes of a task, the task)
         try:
             while True:
-                while len(waiting) < helpers + ahead and (task := next(tasks, None)) is not None:
+                while len(waiting) < helpers + AHEAD and (task := next(tasks, None)) is not None:
                     waiting.append((pool.submit(ask, task), task))
                 if not is_told:
                     is_told = True
