@@ -48,11 +48,12 @@ _ODD_BESIDE_LATIN_AND_HAN = Pattern(f"[^{_PLAIN}{_OTHER_SCRIPTS}]")
 
 
 def is_doubtful(store, files, terms, hits):
-    """Whether an answer should be confirmed: there is no hit, or the only one does not hold what was asked."""
-    if len(hits) != 1 or hits[0].matched != "all":
-        return not hits
-    file = _read(files, store.real_names([hits[0].id])[hits[0].id])
-    return file is not None and not _holds_every(terms, f"{hits[0].path}\n{file.text}")
+    """Whether an answer should be confirmed: there is no hit, or one of them does not hold what was asked."""
+    if not hits:
+        return True
+    names = store.real_names([hit.id for hit in hits])
+    told = [(hit, _read(files, names[hit.id])) for hit in hits if hit.matched == "all"]
+    return any(file and not _holds_every(terms, f"{hit.path}\n{file.text}") for hit, file in told)
 
 
 def _holds_every(terms, text):
@@ -64,8 +65,8 @@ def _holds_every(terms, text):
 def confirm(store, files, terms, filters, hits):
     """How many cards could not be looked at in time before "nothing found" is said; 0: it is confirmed.
 
-    `filters` are the kind, source and limits that were asked for; a doubtful answer may have one hit. Raises
-    StoreDamaged when a card whose file is what was indexed answers, and the index does not have it, or when the
+    `filters` are the kind, source and limits that were asked for; a doubtful answer may have a few hits. Raises
+    StoreDamaged when a card whose file is what was indexed answers, and the index does not have it, or when a
     hit is one that does not answer. Cards that the index does find are somebody else's choice to leave out (a
     filter, a deleted file).
     """
@@ -82,9 +83,11 @@ def confirm(store, files, terms, filters, hits):
         return 0
     needles, known = _Needles(terms), store.known_files()
     whole = to_query_expr(terms, "all")
-    if any(hit.path == row.rel_path and _is_wrong(row, files, whole) for hit in hits for row in known):
-        why = f"{hits[0].path} was found, and does not hold what was asked for"
-        raise StoreDamaged(f"cannot use the index {store.path}", why, REBUILD)
+    paths = {hit.path for hit in hits if hit.matched == "all"}
+    for row in known:
+        if row.rel_path in paths and _is_wrong(row, files, whole):
+            why = f"{row.rel_path} was found, and does not hold what was asked for"
+            raise StoreDamaged(f"cannot use the index {store.path}", why, REBUILD)
     # Of cards that a filter leaves out the files say whether the index knows their kind and source.
     passing = found if found and not hits else store.docs_of(*filters) | found
     rows = [row for row in known if row.doc in passing]

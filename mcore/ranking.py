@@ -8,6 +8,7 @@ better than fusing ranks (RRF) in every trial.
 |      |        | British or American spelling; 1.5 with digits, whose other number (`e2fs`: `e2f`) counts so too |
 | identifier | 1, .2, .3 | its words and sub-words, each as a word; .2 for the joined form, .3 for single letters |
 | numbered | .7 | the letters and the number of a word that ends with one (`egr2`: `egr`, `2`) |
+| product | 1 | the other way to write a name and what follows it (`redis 6.2`: `redis6.2`) |
 | pair | 1 | two adjacent characters of an unspaced script, in both Chinese scripts |
 | soft | .06, .5 | English stop words that stand alone; pairs inside Chinese question phrases |
 | single | .5 | one character of an unspaced script, as the start of every pair; less in long queries |
@@ -50,7 +51,7 @@ from mcore.record import namedtuple
 from mcore.spelling import other_spellings
 from mcore.stem import stem
 from mcore.termlists import FIELD_WEIGHTS, SINGLES_UP_TO
-from mcore.tokenize import NUMBERED, PIECE, identifier_parts, query_pieces, split_word
+from mcore.tokenize import NUMBERED, PIECE, identifier_parts, other_writings, query_pieces, split_word
 from mcore.variants import spellings
 
 # k1 and b: chat turns and sessions in English are best with little regard to length, Chinese diary lines with more
@@ -135,6 +136,7 @@ def _asks(text):
 def parts(query):
     """The parts of a query, each once."""
     found, words, pieces = {}, [], list(query_pieces(query))
+    writings = other_writings(pieces).values()
     length = sum(len(piece) for piece, unspaced in pieces if unspaced)
     single = SINGLE_WEIGHT * min(1.0, LONG_RUN / max(1, length))
     for piece, unspaced in pieces:
@@ -154,6 +156,11 @@ def parts(query):
         if not weight == next_weight == SOFT_WORD:
             weight = NAME_PHRASE_WEIGHT if piece is next_piece and not _is_compound(piece) else PHRASE_WEIGHT
             found.setdefault(("phrase", left, right), Part("phrase", f"{left} {right}", weight))
+    for left, *right in dict.fromkeys(tuple(phrase.split()[:2]) for some in writings for phrase in some):
+        if left.rstrip("0123456789") in STOP_WORDS or left.isalpha() and right and right[0].isdigit():
+            continue  # `in 2024`; `egr 2` comes below, in parts
+        part = Part("phrase", f"{left} {right[0]}", 1.0) if right else Part("word", left, 1.0)
+        found.setdefault((part.kind, *part.text.split()), part)
     for numbered in filter(None, [NUMBERED.fullmatch(word) for word, *_ in words]):
         for kind, text in zip(("word", "plain"), numbered.groups(), strict=True):
             found.setdefault((kind, text), Part(kind, text, NUMBERED_WEIGHT))
@@ -244,8 +251,10 @@ class Ranking:
         """
         asked = self.asked = parts(query)
         tokens = self._tokens_of(asked)
-        sizes = self.store.words.sizes({token for _, some in tokens for token in some})
-        rest = dict.fromkeys(token for _, some in tokens for token in some if token not in sizes)
+        every = [token for _, some in tokens for token in some]
+        every += [word for part in asked if part.kind == "phrase" for word in part.text.split()]
+        sizes = self.store.words.sizes(set(every))
+        rest = dict.fromkeys(token for token in every if token not in sizes)
         self._loose = self._read_loose(rest)
         sizes.update((token, len(counts)) for token, counts in self._loose.items())
         self.features = [feature for part, some in tokens for feature in self._features_of(part, some, sizes)]

@@ -11,45 +11,46 @@ from functools import cache
 _ENDINGS = (
     ("is", "iz", 3, ("e", "es", "ed", "er", "ers", "ing", "ation", "ations", "ational", "able")),
     ("ys", "yz", 2, ("e", "es", "ed", "er", "ers", "ing")),
-    ("our", "or", 2, ("", "s", "ed", "ing", "ful", "less", "able", "ably", "al", "ally", "ite", "ites")),
-    ("tre", "ter", 2, ("", "s", "d")),
+    ("our", "or", 2, ("", "s", "ed", "er", "ers", "ing", "ful", "less", "able", "al", "ally", "ite", "ites", "hood")),
+    ("tr", "ter", 2, ("ed", "ing")),
+    ("tre", "ter", 2, ("", "s")),
     ("bre", "ber", 2, ("", "s")),
+    ("ogu", "og", 3, ("ed", "ing")),
     ("ogue", "og", 3, ("", "s")),
     ("fence", "fense", 2, ("", "s")),
-    ("icence", "icense", 1, ("", "s", "d")),
+    ("icenc", "icens", 1, ("e", "es", "ed", "ing")),
+    ("ctis", "ctic", 2, ("e", "es", "ed", "ing")),
+    ("dgement", "dgment", 2, ("", "s")),
+    ("geing", "ging", 1, ("",)),
     ("gramme", "gram", 2, ("", "s")),
     ("aemi", "emi", 2, ("a", "as", "c")),
 )
-_STARTS = (("grey", "gray"), ("artef", "artif"), ("haem", "hem"), ("paed", "ped"), ("foet", "fet"), ("sulph", "sulf"))
-_WITHIN = (("oestr", "estr"), ("haemo", "hemo"))
+_PARTS = (
+    ("grey", "gray"), ("artef", "artif"), ("manoeuvre", "maneuver"), ("sulph", "sulf"), ("haem", "hem"),
+    ("paed", "ped"), ("foet", "fet"), ("oestr", "estr"), ("oedem", "edem"), ("oesoph", "esoph"), ("gynaec", "gynec"),
+    ("faec", "fec"), ("aesth", "esth"), ("archae", "arche"), ("rrhoe", "rrhe"),
+)  # fmt: skip
 
 
 def other_spellings(word):
     """What a lower-case word may be in the other spelling: none of them, one or a few."""
-    found = []
-    for length in range(2, min(len(word), 12)):
-        for other, least in _by_ending().get(word[-length:], ()):
-            if len(word) - length >= least:
-                found.append(word[:-length] + other)
-    for here, there in _both_ways(_STARTS):
-        if word.startswith(here):
-            found.append(there + word[len(here) :])
-    for here, there in _both_ways(_WITHIN):
-        if word.find(here) > 0:
-            found.append(word.replace(here, there))
-    return found
-
-
-def _both_ways(pairs):
-    return [*pairs, *((there, here) for here, there in pairs)]
+    endings, longest = _by_ending()
+    found = [
+        word[:-length] + other
+        for length in range(2, min(len(word), longest + 1))
+        for other, least in endings.get(word[-length:], ())
+        if len(word) - length >= least
+    ]
+    found += [word.replace(british, american) for british, american in _PARTS if british in word]
+    return found + [word.replace(american, british) for british, american in _PARTS if american in word]
 
 
 @cache
 def _by_ending():
-    """ending -> [(the other one, the fewest letters before)]"""
+    """(ending -> [(the other one, the fewest letters before)], the length of the longest)"""
     table = {}
     for british, american, least, rests in _ENDINGS:
-        for here, there in _both_ways([(british, american)]):
-            for rest in rests:
-                table.setdefault(here + rest, []).append((there + rest, least))
-    return table
+        for rest in rests:
+            table.setdefault(british + rest, []).append((american + rest, least))
+            table.setdefault(american + rest, []).append((british + rest, least))
+    return table, max(map(len, table))

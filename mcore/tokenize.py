@@ -76,10 +76,8 @@ PIECE = "\ue000"
 NUMBERED = Pattern(r"([a-z]{2,})([0-9]+)")
 _NUMBER_WITHIN = Pattern(r"[0-9][A-Za-z]")
 _JOINTS = Pattern(r"[_\-./]+")
-_NAME = Pattern(r"[a-z]{2,30}")
-_NUMBER = Pattern(r"[0-9]{1,8}(?:\.[0-9]{1,8}){0,3}")
-_PRODUCT = Pattern(r"([a-z]{2,})[-_]?([0-9]+(?:\.[0-9]+)*)")
-_DOTTED = Pattern(r"([a-z]{2,})(\.?)(js|net|io)")
+# A product with its version, or its ending; apart or glued.
+_PRODUCT = Pattern(r"([a-z]{2,30})(?:[-_ ]?v?([0-9]{1,8}(?:\.[0-9]{1,8}){0,3})|[. ]?(js)|\.(net|io))")
 _VERSION = Pattern(r"(v)?((?(1)[0-9]+\.)[0-9]+\.[0-9].*)")
 
 MAX_TERMS = 64  # more cannot change ten hits, and 10,000 cost 0.09 s a tier (measured)
@@ -283,9 +281,9 @@ def split_query(query, limit=MAX_TERMS):
     """
     terms, left_off = {}, 0
     pieces = list(query_pieces(query))
-    products = _products(pieces)
+    writings = other_writings(pieces)
     for at, (piece, unspaced) in enumerate(pieces):
-        for term in _run_terms(piece) if unspaced else _word_terms(piece, products.get(at, ())):
+        for term in _run_terms(piece) if unspaced else _word_terms(piece, writings[at]):
             if term.text in terms:
                 continue
             if len(terms) < limit:
@@ -332,19 +330,31 @@ def _run_terms(run):
         yield Term(pair, tuple(spellings(pair)), False, ())
 
 
-def _products(pieces):
-    """place -> phrases, for a name and a number that follow each other: `Redis 6.2` is also written `Redis6.2`."""
-    found = {}
-    for at, ((name, _), (number, _)) in enumerate(pairwise(pieces)):
-        name = name.casefold()
-        if _NUMBER.fullmatch(number) and _NAME.fullmatch(name):
-            for place in (at, at + 1):
-                found.setdefault(place, []).append((name + number).replace(".", " "))
+def other_writings(pieces):
+    """place -> phrases by which the products among the pieces of a query are found, too.
+
+    `Redis 6.2`, `redis-6.2`, `redis v6.2` and `Redis6.2` are one, as are `Node.js`, `node js` and `nodejs`.
+    """
+    found = {at: _writings(piece) for at, (piece, unspaced) in enumerate(pieces) if not unspaced}
+    for at, ((name, _), (end, _)) in enumerate(pairwise(pieces)):
+        for phrase in _writings(f"{name} {end}"):
+            found[at].append(phrase)
+            found[at + 1].append(phrase)
     return found
 
 
-def _word_terms(word, phrases_of_product):
-    """The term of a word or identifier, with its other forms and its parts."""
+def _writings(text):
+    """A product's name and what follows it as phrases: glued, apart, and as a version; none for other text."""
+    product = _PRODUCT.fullmatch(text.casefold())
+    if not product:
+        return []
+    name, version, *endings = product.groups()
+    end = version or next(filter(None, endings))
+    return [f"{name}{between}{end}".replace(".", " ") for between in (["", " ", " v"] if version else ["", " "])]
+
+
+def _word_terms(word, writings):
+    """The term of a word or identifier, with its other forms, `writings` among them, and its parts."""
     folded = word.casefold()
     tokens = _JOINTS.split(folded)
     phrases = [" ".join(tokens)]
@@ -356,13 +366,7 @@ def _word_terms(word, phrases_of_product):
     version = _VERSION.fullmatch(folded)
     if version:  # `1.2.3` and `v1.2.3` are one version; `0.9` is any number, and not what `v0.9` asks for
         phrases.append(" ".join(_JOINTS.split(version[2] if version[1] else "v" + folded)))
-    product = _PRODUCT.fullmatch(folded)
-    if product:  # `mysql8.0`, `MySQL 8.0` and `MySQL-8.0` are one
-        phrases += [between.join(product.groups()).replace(".", " ") for between in (" ", "")]
-    dotted = _DOTTED.fullmatch(folded)
-    if dotted:  # `nodejs` and `Node.js`
-        phrases.append(dotted[1] + ("" if dotted[2] else " ") + dotted[3])
-    phrases += phrases_of_product
+    phrases += writings
     parts = tuple(dict.fromkeys(t for t in tokens if len(t) > 1)) if len(tokens) > 1 else ()
     # `a*` is nearly every card: the open end needs two characters.
     yield Term(folded, tuple(dict.fromkeys(phrases)), len(tokens[-1]) >= 2, parts)
@@ -387,6 +391,12 @@ def term_expr(term, prefix=False, parts=False):
     if parts:
         forms += [_quote(p) + ("*" if prefix and len(p) > 1 else "") for p in term.parts]
     return forms[0] if len(forms) == 1 else "(" + " OR ".join(forms) + ")"
+
+
+def others_expr(term):
+    """The FTS5 expression of what a word is found by beside itself; None for any other term. (The spellings of a pair
+    are that pair.)"""
+    return None if term.text[0] in _UNSPACED else " OR ".join(map(_quote, term.phrases[1:])) or None
 
 
 def to_query_expr(terms, tier):

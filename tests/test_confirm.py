@@ -193,6 +193,12 @@ def test_a_hit_that_does_not_hold_what_was_asked_is_damage(app, write_note):
         app.searcher.search("planted000034x")
 
 
+def test_hits_of_another_wording_need_not_hold_the_query(app, write_note):
+    for name, text in {"a": "the zebrafish", "b": "two zebrafish", "c": "a word"}.items():
+        write_note(f"{name}.md", text)
+    assert len(app.searcher.search("word", variants=["zebrafish"]).hits) == 3
+
+
 @pytest.mark.parametrize("column", ["content_hash", "mtime_ns", "scope", "title"])
 def test_a_row_of_another_type_is_damage(app, write_note, column):
     write_note("a.md", "---\nscope: project/x\n---\nzebrafish")

@@ -76,6 +76,28 @@ def test_each_tier_answers_when_those_above_found_nothing(app, query, matched, p
     assert [hit.coverage for hit in result.hits] == ([1.0] if matched.startswith("all") else [0.5])
 
 
+WRITINGS = {
+    "redis": ["redis6.2", "redis 6.2", "Redis-6.2", "redis v6.2"],
+    "jdk": ["JDK17", "JDK 17", "jdk-17"],
+    "node": ["nodejs", "Node.js", "node js"],
+}
+
+
+@pytest.mark.parametrize("match", ["cascade", "fill"])
+@pytest.mark.parametrize("name, query", [(name, way) for name, ways in WRITINGS.items() for way in ways])
+def test_each_way_to_write_a_product_finds_all_of_them(write_note, make_app, name, query, match):
+    """Also where one card has it as it was asked, and others have its words apart."""
+    for other, ways in WRITINGS.items():
+        for number, way in enumerate(ways):
+            write_note(f"{other}{number}.md", f"we still run {way} on that host")
+    for number in range(6):
+        write_note(f"apart{number}.md", "redis, a jdk and node are in version 6, chapters 6.2, 17, 80 and js")
+    hits = search(make_app(), query, match=match).hits
+    found = {hit.path: hit for hit in hits if not hit.path.startswith("apart")}
+    assert found.keys() == {f"{name}{number}.md" for number in range(len(WRITINGS[name]))}
+    assert [(hit.matched, hit.missing) for hit in found.values()] == [("all", [])] * len(found)
+
+
 def test_the_tiers_are_in_order_and_a_lower_one_finds_no_less(app):
     search(app, "x")
     for query in ("redis cache", "sqlite use", "nothing words", "root evict"):

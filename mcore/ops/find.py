@@ -8,7 +8,7 @@ _TIER_WORDS = {
     "all": "every term",
     "all-prefix": "every term, as the start of a word",
     "any": "LOW CONFIDENCE: only some of the terms",
-    "any-prefix": "LOW CONFIDENCE: only some of the terms, as the start of a word",
+    "any-prefix": "LOW CONFIDENCE: terms only as the start of a word or in another form",
 }
 
 

@@ -22,7 +22,7 @@ from itertools import chain, islice
 from mcore import rerank
 from mcore.ranking import CANDIDATES, Ranking, unaccented
 from mcore.search.answer import MAX_LIMIT, TIERS
-from mcore.tokenize import is_single, term_expr, to_query_expr
+from mcore.tokenize import is_single, others_expr, term_expr, to_query_expr
 from mcore.variants import spellings
 
 
@@ -73,10 +73,11 @@ class Look:
             return self._present(self._matched(expr, ())) if self._may_begin(tier) else []
         scores = self._scores(None)
         held = self.holding(tier, scores.keys())
-        if len(held) < self.limit and not self.ranking.is_complete:
+        is_complete = self.ranking.is_complete and not any(map(others_expr, self.terms))
+        if len(held) < self.limit and not is_complete:
             held = ()
         rows = self._rows({doc: scores[doc] for doc in held})
-        if held and self.ranking.is_complete:
+        if held and is_complete:
             return self._present(rows)
         return self._present(chain(rows, self._rest(expr, held)))
 
@@ -99,20 +100,24 @@ class Look:
             held, longer = set(docs), [term for term in self.terms if not (without_singles and is_single(term))]
             for term in longer or self.terms:
                 if held:
-                    held &= self._docs_with(term.text, term_expr(term), held)
+                    held &= self._docs_with(term.text, term_expr(term), held, others_expr(term))
             return held
-        held = [self._docs_with(term.text, term_expr(term), docs) for term in self.terms]
+        held = [self._docs_with(term.text, term_expr(term), docs, others_expr(term)) for term in self.terms]
         parts = {part for term in self.terms for part in term.parts}
         return set().union(*held, *(self._docs_with(part, f'"{part}"', docs) for part in parts))
 
-    def _docs_with(self, text, expr, docs):
-        """Which of `docs` hold a text of the query, as the ranking has seen it or by asking FTS5 with `expr`."""
+    def _docs_with(self, text, expr, docs, others=None):
+        """Which of `docs` hold a text of the query, as the ranking has seen it or by asking FTS5 with `expr`; those
+        that the ranking has not seen are asked for `others`, its other forms."""
         held = self.ranking.holders(text, docs)
-        return set(self.store.docs_matching(expr, list(docs))) if held is None else held
+        if held is None:
+            return set(self.store.docs_matching(expr, list(docs)))
+        lacking = set(docs) - held if others else ()
+        return held.union(self.store.docs_matching(others, list(lacking))) if lacking else held
 
     def _may_begin(self, tier):
         """Whether the vault has words that begin with each term (with any, in the lower tier) at all."""
-        has = (self.store.has_words(term.phrases[0].split(" ")[0]) for term in self.terms)
+        has = (any(self.store.has_words(form.split(" ")[0]) for form in term.phrases) for term in self.terms)
         return all(has) if tier == "all-prefix" else True
 
     def fill(self):
@@ -192,16 +197,16 @@ class Look:
     def _whole(self, found):
         """For each term the ids of those rows that hold it whole."""
         ids = [row.id for row in found]
-        return [self._holders(term.text, term_expr(term), ids) for term in self.terms]
+        return [self._holders(term.text, term_expr(term), ids, others_expr(term)) for term in self.terms]
 
-    def _holders(self, text, expr, ids):
-        """Which of `ids` hold a text of the query."""
+    def _holders(self, text, expr, ids, others=None):
+        """Which of `ids` hold a text of the query; arguments as of `_docs_with`."""
         if any(id not in self.docs for id in ids):
             return self.store.matching_ids(expr, ids)
         ids_of = {self.docs[id]: id for id in ids}
         if expr.endswith('"*') and len(text) == 1 and self.ranking.holders(text, ids_of.keys()) is None:
             return {id for id in ids if any(char in self._text(id) for char in spellings(text))}
-        return {ids_of[doc] for doc in self._docs_with(text, expr, ids_of.keys())}
+        return {ids_of[doc] for doc in self._docs_with(text, expr, ids_of.keys(), others)}
 
     def _shares(self, ids, whole, prefix):
         """id -> share of the terms it holds; a compound term found in parts counts in part, and with

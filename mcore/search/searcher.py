@@ -33,6 +33,7 @@ MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took 
 MAX_VARIANTS, MAX_VARIANT_CHARS = 5, 100
 FUSED_POOL = 60  # cards of each query that are fused
 MAX_POOL = 200  # cards that offset can reach
+FEW_HITS = 3  # so many are looked into, whether they hold what was asked
 OUTDATED = 3
 CHAIN = 20  # cards that one card replaced, one by another, which a hit names
 
@@ -79,7 +80,7 @@ class FtsSearcher(Searcher):
             found = found[:MAX_POOL]
             hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
             searched = self.store.total() - outside.forgotten
-            if len(hits) < 2:
+            if not hits or len(hits) <= FEW_HITS and not variants:  # hits of a variant need not hold the query
                 warnings += self._confirm_warnings(ask, hits)
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
             hidden, outdated, nearest = self._beside(ask, queries[0].look, found, matched, outside)
