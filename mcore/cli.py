@@ -128,10 +128,20 @@ def _overview():
     return "\n".join(lines)
 
 
+# What other programs call it.
+_ELSEWHERE = {
+    "search": "find grep query recall ask lookup", "show": "get cat read open view",
+    "capture": "add new save create write remember put insert note", "forget": "delete remove rm del",
+    "stats": "ls list info status", "update": "edit change modify", "index": "reindex sync scan ingest",
+    "setup": "install init connect", "mcp": "serve server", "doctor": "check diagnose", "history": "log versions",
+}  # fmt: skip
+
+
 def _like(word, names):
     import difflib
 
-    near = difflib.get_close_matches(word, names, 1)
+    known = [name for name, others in _ELSEWHERE.items() if word.casefold() in others.split()]
+    near = known or difflib.get_close_matches(word, names, 1)
     return f"did you mean {near[0]!r}?" if near else "memory --help lists the commands"
 
 
@@ -222,6 +232,10 @@ def _parser(operation):
                 hint += "; a value that begins with a dash is given as --name=VALUE"
             elif "required" in message or "unrecognized arguments: -" in message:
                 hint += "; words that begin with a dash come after --"
+            elif "unrecognized arguments" in message and any(p.positional for p in operation.params):
+                hint += "; text with spaces is put in quotes"
+            elif "unrecognized arguments" in message:
+                hint += "; every value follows its flag (a folder of cards: --vault FOLDER)"
             raise UsageError(f"{operation.name}: {message}", hint=hint)
 
         def _print_message(self, message, file=None):

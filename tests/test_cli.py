@@ -220,6 +220,16 @@ MESSAGES = [
     ("serach x",
      "memory: there is no command 'serach'\n"
      "  do:  did you mean 'search'?\n"),
+    ("find x",
+     "memory: there is no command 'find'\n"
+     "  do:  did you mean 'search'?\n"),
+    ("index notes",
+     "memory: index: unrecognized arguments: notes\n"
+     "  do:  memory index --help shows its arguments; every value follows its flag "
+     "(a folder of cards: --vault FOLDER)\n"),
+    ("show Wifi at the office",
+     "memory: show: unrecognized arguments: at the office\n"
+     "  do:  memory show --help shows its arguments; text with spaces is put in quotes\n"),
     ("search x -n many",
      "memory: search: limit must be a whole number\n"
      "  do:  limit: 1-20\n"),
