@@ -193,11 +193,8 @@ def left_overs(settings, now):
     """Folders beside data root and vault that a killed restore left (an hour without a change)."""
     for place in dict.fromkeys((settings.home.path, settings.vault.path)):
         folder, name = os.path.split(place)
-        for entry in vault.names_in(folder):
-            path = os.path.join(folder, entry)
-            ours = re.fullmatch(re.escape(name + RESTORE_MARK) + "[0-9]+-[0-9a-f]{8}", entry)
-            if ours and os.path.isdir(path) and now - os.stat(path).st_mtime > vault.STALE_SECONDS:
-                yield path
+        pattern = re.escape(name + RESTORE_MARK) + "[0-9]+-[0-9a-f]{8}"
+        yield from filter(os.path.isdir, vault.stale_entries(folder, pattern, now))
 
 
 # ---- back ----------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def stale_builds(path):
     """Files beside an index that a killed build left (an hour without a write)."""
     folder, name = os.path.split(path)
     pattern = re.escape(name) + r"(\.build-[0-9]+)+(-wal|-shm|-journal)?"
-    return vault.stale_files(folder, pattern, time.time())
+    return vault.stale_entries(folder, pattern, time.time())
 
 
 def unlink_index(path):

@@ -4,7 +4,7 @@ Every SQLite error leaves as a StoreError that names the file, says why and what
 told apart from damage. One Store belongs to one thread.
 
 `opening` gives a Store (`store`), whose rows are in `rows` and whose conditions in `conditions`; `words` is the part of
-it that the ranking reads; `rebuilding` loads a whole new index and puts it in the place of another; `checking` tells
+it that knows words; `rebuilding` loads a whole new index and puts it in the place of another; `checking` tells
 whether one is whole; `form` knows which tables there must be, `faults` what SQLite's errors mean, `probe` asks FTS5
 about single texts.
 """

@@ -89,3 +89,9 @@ def renew(path):
             create_derived(connection)
             connection.execute(f"PRAGMA user_version = {schema.VERSION}")
         connection.execute("COMMIT")
+
+
+def state_of(connection, path):
+    """Another one whenever the index has changed, by this connection or another."""
+    with guarded(path):
+        return connection.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes

@@ -8,6 +8,7 @@ from mcore import termlists
 from mcore.postings import DamagedList
 from mcore.store.conditions import filters, in_force, in_scope, scope_sql
 from mcore.store.faults import BUSY_SECONDS, guarded
+from mcore.store.form import state_of
 from mcore.store.probe import INSERT_TEXT
 from mcore.store.rows import (
     TOLD,
@@ -24,7 +25,7 @@ from mcore.store.rows import (
     is_text,
     real_name,
 )
-from mcore.store.words import Words, state_of
+from mcore.store.words import Words
 from mcore.validity import FORGOTTEN
 from mcore.vault import Stamp
 

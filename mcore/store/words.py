@@ -2,13 +2,14 @@
 
 from mcore import termlists
 from mcore.store.faults import guarded
+from mcore.store.form import state_of
 from mcore.store.probe import tokens_of
 
 LONG_LISTS_BYTES = 16 << 20  # of unpacked lists kept in memory
 
 
 class Words:
-    """The words of one open index, as the ranking reads them. Part of its Store."""
+    """The words of one open index, as ranking, likeness and explanations ask for them. Part of its Store."""
 
     def __init__(self, connection, path):
         self.connection = connection
@@ -99,9 +100,3 @@ class Words:
                 termlists.knows(self.connection, token, len(token) > 1 or not token.isascii())
                 for token in tokens_of(text)
             )
-
-
-def state_of(connection, path):
-    """Another one whenever the index has changed, by this connection or another."""
-    with guarded(path):
-        return connection.execute("PRAGMA data_version").fetchall()[0][0], connection.total_changes

@@ -10,7 +10,6 @@ from mcore.vault.reading import Stamp, names_in, read_bytes, stamp_of
 from mcore.vault.text import decode, exact_text
 from mcore.vault.walking import Scan, Skipped, is_bare, is_scannable, is_walked, scan
 from mcore.vault.writing import (
-    STALE_SECONDS,
     TEMP_PREFIX,
     claim,
     clear_stale_temps,
@@ -21,15 +20,15 @@ from mcore.vault.writing import (
     make_folder,
     publish,
     replace,
-    stale_files,
+    stale_entries,
     stale_temps,
     sync_folder,
     temp_beside,
 )
 
 __all__ = [
-    "HISTORY_FOLDER", "STALE_SECONDS", "TEMP_PREFIX", "Scan", "Skipped", "Stamp", "claim", "clear_stale_temps",
+    "HISTORY_FOLDER", "TEMP_PREFIX", "Scan", "Skipped", "Stamp", "claim", "clear_stale_temps",
     "decode", "discard", "ensure_folder", "erase", "exact_text", "file_path", "folder_lock", "is_bare", "is_inside",
     "is_scannable", "is_walked", "leads_inside", "make_folder", "names_in", "printable", "publish", "read_bytes",
-    "replace", "scan", "stale_files", "stale_temps", "stamp_of", "sync_folder", "temp_beside",
+    "replace", "scan", "stale_entries", "stale_temps", "stamp_of", "sync_folder", "temp_beside",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from mcore.errors import CardChanged, CardError, SetupError
 from mcore.vault.reading import close, names_in, read_bytes
 
 TEMP_PREFIX = ".tmp-memory-"
-STALE_SECONDS = 3600
+_STALE_SECONDS = 3600
 
 
 def ensure_folder(root, folder):
@@ -211,19 +211,19 @@ def clear_stale_temps(folder, now):
 
 def stale_temps(folder, now):
     """The paths of temporary files in a folder that a killed capture left: ours by name, over an hour old."""
-    return stale_files(folder, re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", now)
+    return stale_entries(folder, re.escape(TEMP_PREFIX) + "[0-9]+-[0-9a-f]{12}", now)
 
 
-def stale_files(folder, pattern, now):
-    """The paths of files in a folder that were not written to for an hour, by a pattern of their whole names.
+def stale_entries(folder, pattern, now):
+    """The paths of what was not written to for an hour in a folder, by a pattern of the whole name.
 
-    `now` is in seconds since 1970; infinity makes every one of them stale.
+    `now` is in seconds since 1970; infinity makes all of it stale.
     """
     names = [name for name in names_in(folder) if re.fullmatch(pattern, name)]
     stale = []
     for path in (os.path.join(folder, name) for name in names):
         try:
-            if now - os.lstat(path).st_mtime > STALE_SECONDS:
+            if now - os.lstat(path).st_mtime > _STALE_SECONDS:
                 stale.append(path)
         except OSError:
             continue
