@@ -130,6 +130,12 @@ def test_hits_come_best_first_and_larger_is_better(app, write_note):
     assert result.hits[0].score > result.hits[1].score > 0
 
 
+def test_a_part_of_a_term_is_no_whole_coverage(write_note, make_app):
+    write_note("a.md", "docker compose and 20 other tools")
+    [hit] = search(make_app(), "docker compose 2.20").hits
+    assert (hit.matched, hit.coverage) == ("any", 0.8333)
+
+
 def test_coverage_never_ranks(write_note, make_app):
     write_note("rare.md", "# quokka\n\nquokka")
     for number in range(12):

@@ -220,11 +220,12 @@ class Look:
             self.holders.setdefault(term.text, set()).update(holders)
             for id in holders:
                 held[id] += 1
+            tokens = len(term.phrases[0].split())  # short ones are no parts: `20` is half of `2.20`
             for part in term.parts:
                 expr = '"' + part + '"'
                 some = self.store.matching_ids(expr + "*", ids) if prefix else self._holders(part, expr, ids)
                 for id in some - holders:
-                    held[id] += 1 / len(term.parts)
+                    held[id] += 1 / tokens
         return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
 
     def missing(self, id):
