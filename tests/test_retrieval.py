@@ -100,3 +100,40 @@ def test_pages_of_fused_wordings_repeat_no_card(app, write_note):
 @pytest.mark.parametrize("query", ["缓存库", "kv store", "which cache do we use?"])
 def test_aliases_and_questions_are_searched(app, query):
     assert paths_of(search(app, query))[0] == "redis.md"
+
+
+def test_what_a_hit_lacks_is_told_by_the_wording_that_its_tier_is_of(app, write_note):
+    write_note("most.md", "# most\n\ngamma gamma delta delta")
+    write_note("both.md", "# both\n\nalpha gamma delta and some other words")
+    result = search(app, "alpha epsilon iota", variants=["gamma delta eta"], match="fill")
+    told = {hit.path: (hit.matched, hit.coverage, hit.missing) for hit in result.hits}
+    assert told == {"both.md": ("any", 0.6667, ["eta"]), "most.md": ("any", 0.6667, ["eta"])}
+
+
+def test_terms_that_no_hit_of_any_wording_holds_are_dropped(app):
+    told = search(app, "quokka eviction", variants=["fork"]).retrieval
+    assert (told.terms_used, told.terms_dropped) == (["eviction"], ["quokka"])
+    told = search(app, "quokka wombat", variants=["fork"]).retrieval
+    assert (told.terms_used, told.terms_dropped) == ([], ["quokka", "wombat"])
+    told = search(app, "quokka server", variants=["fork"], match="cascade").retrieval
+    assert (told.terms_used, told.terms_dropped) == (["server"], ["quokka"])
+
+
+def test_what_a_hit_lacks_does_not_depend_on_the_other_hits(app, write_note):
+    write_note("whole.md", "# whole\n\nthe thing was deployed")
+    alone = search(app, "how to deploy the queue?").hits
+    write_note("loose.md", "# loose\n\nqueues of deployments")
+    beside = search(app, "how to deploy the queue?").hits
+    assert {"any", "any-prefix"} <= {hit.matched for hit in beside}
+    for hits in (alone, beside):
+        hit = next(hit for hit in hits if hit.path == "whole.md")
+        assert (hit.coverage, hit.missing) == (0.2, ["how", "to", "deploy", "queue"])
+
+
+def test_a_card_with_the_title_leads_on_a_page_of_any_size(app, write_note):
+    write_note("titled.md", "# Node.js\n\n" + "other words at length " * 200)
+    write_note("more.md", "# more\n\nnodejs node js Node.js")
+    pages = [search(app, "Node.js", limit=limit, is_explained=True) for limit in (1, 2, 3, 20)]
+    assert {(page.hits[0].path, page.hits[0].score) for page in pages} == {("titled.md", pages[0].hits[0].score)}
+    for hit in pages[-1].explained.hits:
+        assert sum(part.score for part in hit.parts) == pytest.approx(hit.score, abs=0.001)

@@ -35,11 +35,12 @@ class Look:
         self.query, self.terms, self.limit = query, terms, limit
         self.filters, self.passing = filters, passing
         self.filled = False
-        self.holders = {}  # term -> ids of the hits that hold it, where shares were counted
+        self.holders = {}  # (term, whether its end is open) -> ids of the hits that hold it, where shares were counted
         self.ranking = Ranking(store)
         self.best = None  # doc -> score of the best cards for any term, once they were looked for
         self.seen = {}  # the same, with those that may not answer
         self.gains = []  # what a closer look added
+        self.titled = {}  # doc -> what its score gained because its title is the query
         self.docs = {}  # id -> doc of the cards that were ranked
         self.rows = {}  # id -> row of the cards whose files are there
         self.names = {}  # id -> the file's name as the system has it
@@ -217,7 +218,7 @@ class Look:
             if prefix and term.prefixable:
                 forms = self.ranking.forms.get(term.text, ())
                 holders.update(id for id in ids if id not in holders and self._begins(term, id, forms))
-            self.holders.setdefault(term.text, set()).update(holders)
+            self.holders.setdefault((term.text, prefix), set()).update(holders)
             for id in holders:
                 held[id] += 1
             tokens = len(term.phrases[0].split())  # short ones are no parts: `20` is half of `2.20`
@@ -228,9 +229,12 @@ class Look:
                     held[id] += 1 / tokens
         return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
 
-    def missing(self, id):
-        """The terms that a loose hit does not hold."""
-        return [term.text for term in self.terms if id not in self.holders.get(term.text, ())]
+    def missing(self, id, tier):
+        """The terms that a hit of a tier does not hold: whole, or in an open tier by its beginning or another form."""
+        if tier.startswith("all"):
+            return []
+        prefix = tier == "any-prefix"
+        return [term.text for term in self.terms if id not in self.holders.get((term.text, prefix), ())]
 
     def _scores(self, docs):
         """doc -> score of the best cards (of `docs`, if given) that may answer."""
@@ -240,7 +244,8 @@ class Look:
             return self.best
         if self.passing is not None:
             docs = {doc for doc in docs if doc in self.passing}
-        return self.ranking.scores(self.query, docs)
+        scores = self.ranking.scores(self.query, docs)
+        return {doc: score + self.titled.get(doc, 0.0) for doc, score in scores.items()}
 
     def _passing_scores(self):
         scores = self.seen = self.ranking.scores(self.query)
@@ -262,6 +267,7 @@ class Look:
         scores = {**self.ranking.scores(self.query, set(docs)), **scores} if set(docs) - scores.keys() else scores
         most = max(scores.values())
         self.gains += [rerank.Gain(doc, "title", title, 1, most) for doc in docs]
+        self.titled = dict.fromkeys(docs, most)
         return scores | {doc: scores[doc] + most for doc in docs}
 
     def _rows(self, scores):

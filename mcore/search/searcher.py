@@ -27,7 +27,7 @@ from mcore.search.answer import (
 from mcore.search.limits import limits_of, passing_docs
 from mcore.search.look import Look
 from mcore.snippet import snippet
-from mcore.tokenize import MAX_TERMS, split_query, to_query_expr
+from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
 MAX_VARIANTS, MAX_VARIANT_CHARS = 5, 100
@@ -76,9 +76,9 @@ class FtsSearcher(Searcher):
         with self.store.reading():
             passing, outside = passing_docs(self.store, kind, source, limits)
             queries = [self._asked(text, match, pool, ask.filters, passing) for text in [query, *variants]]
-            found, query_of = _merged(queries)
+            found, told_by = _merged(queries)
             found = found[:MAX_POOL]
-            hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
+            hits = self._hits(found[offset : offset + limit], told_by, queries, limits)
             searched = self.store.total() - outside.forgotten
             if not hits or len(hits) <= FEW_HITS and not variants:  # hits of a variant need not hold the query
                 warnings += self._confirm_warnings(ask, hits)
@@ -180,10 +180,18 @@ class FtsSearcher(Searcher):
         else:
             reason = "no_lexical_match" if self.store.has_passing(*ask.filters) else "empty_scope"
         terms = [term.text for term in ask.terms]
-        lacked = [term for term in terms if all(term in hit.missing for hit in hits)] if hits or not found else []
+        lacked = self._lacked(ask.terms, queries[0], hits) if hits or not found else []
         more = offset + limit if hits and len(found) >= offset + limit < MAX_POOL else None
         return Retrieval(strategy, reason, asked, len(found), offset, more,
                          [term for term in terms if term not in lacked], lacked)  # fmt: skip
+
+    def _lacked(self, terms, query, hits):
+        """The texts of those terms of the query that no hit holds; a hit of another wording is asked for them."""
+        tiers = {row.id: tier for row, tier, _ in query.found}
+        missing = [query.look.missing(hit.id, tiers[hit.id]) for hit in hits if hit.id in tiers]
+        lacked = [term for term in terms if all(term.text in some for some in missing)]
+        others = [hit.id for hit in hits if hit.id not in tiers]
+        return [term.text for term in lacked if not (others and self.store.matching_ids(term_expr(term), others))]
 
     def _out_of_view(self, ask, look, matched, outside):
         """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
@@ -213,7 +221,7 @@ class FtsSearcher(Searcher):
                 return {name: n for name, n in hidden.items() if n}
         return {}
 
-    def _hits(self, found, query_of, queries, limits):
+    def _hits(self, found, told_by, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
         lives = self.store.lives([row.id for row, _, _ in found], limits.ranges)
         replaced = self._replaced([row.rel_path for row, _, _ in found])
@@ -221,7 +229,7 @@ class FtsSearcher(Searcher):
         at = now if limits.at is None else limits.at
         hits = []
         for row, tier, coverage in found:
-            life, query = lives[row.id], queries[query_of[row.id]]
+            life, shown_by, counted_by = lives[row.id], *(queries[number] for number in told_by[row.id])
             closed = life.closed_at is not None and life.closed_at <= now
             hits.append(
                 Hit(
@@ -233,8 +241,8 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.files.body(query.look.names[row.id]), telling(query.terms)),
-                    query.look.missing(row.id) if tier.startswith("any") else [],
+                    snippet(self.indexer.files.body(shown_by.look.names[row.id]), telling(shown_by.terms)),
+                    counted_by.look.missing(row.id, tier),
                     revision_of(life.content_hash),
                     life.scope,
                     validity.state(at, life.mark, life.valid_from, life.valid_to, life.closed_at),
@@ -307,19 +315,22 @@ def _usable_variants(query, variants):
 
 
 def _merged(queries):
-    """(the triples of all queries in one list, id -> number of the query whose words show it best)."""
+    """(the triples of all queries in one list, id -> the numbers of two queries: the one that has it highest, whose
+    words show it best, and the one by which its tier and coverage are told)."""
     if len(queries) == 1:
         found = queries[0].found
-        return found, dict.fromkeys((row.id for row, _, _ in found), 0)
+        return found, {row.id: (0, 0) for row, _, _ in found}
     triples = [{row.id: (row, tier, coverage) for row, tier, coverage in q.found} for q in queries]
-    merged, query_of = [], {}
+    merged, told_by = [], {}
     for id, score, number in fuse([[row.id for row, _, _ in q.found] for q in queries]):
-        row, tier, coverage = min(
-            (some[id] for some in triples if id in some), key=lambda triple: (TIERS.index(triple[1]), -triple[2])
+        best = min(
+            (at for at, some in enumerate(triples) if id in some),
+            key=lambda at: (TIERS.index(triples[at][id][1]), -triples[at][id][2]),
         )
+        row, tier, coverage = triples[best][id]
         merged.append((row._replace(score=score), tier, coverage))
-        query_of[id] = number
-    return merged, query_of
+        told_by[id] = (number, best)
+    return merged, told_by
 
 
 def _query_warnings(query, terms, left_off, freshness):
