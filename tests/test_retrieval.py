@@ -137,3 +137,17 @@ def test_a_card_with_the_title_leads_on_a_page_of_any_size(app, write_note):
     assert {(page.hits[0].path, page.hits[0].score) for page in pages} == {("titled.md", pages[0].hits[0].score)}
     for hit in pages[-1].explained.hits:
         assert sum(part.score for part in hit.parts) == pytest.approx(hit.score, abs=0.001)
+
+
+def test_pages_of_a_name_with_other_writings_are_of_one_list(app, write_note):
+    for n in range(24):
+        write_note(f"a{n:02}.md", f"# card {n}\n\nnodejs retry gateway cache {'filler ' * n}")
+    for n in range(12):
+        write_note(f"b{n:02}.md", f"# other {n}\n\n{'cache ' * (n + 1)} {'filler ' * n * n}")
+    query, total = "nodejs retry gateway cache wombat", 24 + 12 + 2  # two of the others hold `cache` too
+    whole = [hit for offset in (0, 20) for hit in search(app, query, limit=20, offset=offset, match="cascade").hits]
+    assert len(whole) == total == len({hit.path for hit in whole})
+    assert [hit.score for hit in whole] == sorted((hit.score for hit in whole), reverse=True)
+    for step in (1, 7):
+        pages = [search(app, query, limit=step, offset=at, match="cascade").hits for at in range(0, total + step, step)]
+        assert [(hit.path, hit.score) for hits in pages for hit in hits] == [(hit.path, hit.score) for hit in whole]

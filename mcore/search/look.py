@@ -75,19 +75,20 @@ class Look:
         scores = self._scores(None)
         held = self.holding(tier, scores.keys())
         is_complete = self.ranking.is_complete and not any(map(others_expr, self.terms))
-        if len(held) < self.limit and not is_complete:
-            held = ()
         rows = self._rows({doc: scores[doc] for doc in held})
         if held and is_complete:
             return self._present(rows)
         return self._present(chain(rows, self._rest(expr, held)))
 
     def _rest(self, expr, held):
-        """Rows of all cards that an expression finds but those `held`: first as ranked, then as FTS5 has them."""
+        """Rows of all cards that an expression finds but those `held`: first as ranked, then as FTS5 has them.
+
+        They stand behind the held ones on any page: ranked among them, a page that needs them would move the others.
+        """
         docs = self.store.docs_matching(expr)
         docs = {doc for doc in docs if self.passing is None or doc in self.passing}
-        if docs:
-            yield from self._rows({doc: score for doc, score in self._scores(docs).items() if doc not in held})
+        if docs - held:
+            yield from self._rows(self._scores(docs - held))
         if len(self.docs) < len(docs):
             yield from self._matched(expr, list(self.docs))
 
