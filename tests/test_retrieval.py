@@ -151,3 +151,35 @@ def test_pages_of_a_name_with_other_writings_are_of_one_list(app, write_note):
     for step in (1, 7):
         pages = [search(app, query, limit=step, offset=at, match="cascade").hits for at in range(0, total + step, step)]
         assert [(hit.path, hit.score) for hits in pages for hit in hits] == [(hit.path, hit.score) for hit in whole]
+
+
+@pytest.mark.parametrize("fields, query, more, hidden", [
+    ("kind: tool", "deployed", {"kind": "mistake"}, {"kind": 1}),  # in another form
+    ("source: bob", "deployed", {"kind": "mistake", "source": "eve"}, {"kind_and_source": 1}),
+    ("scope: project/x", "deployed", {}, {"scope": 1}),
+    ("valid_to: 2020-01-01", "deployed", {}, {"validity": 1}),
+    ("kind: tool", "quokka", {"kind": "mistake", "variants": ["wombat", "deploy"]}, {"kind": 1}),  # of another wording
+    ("kind: tool", "!!", {"kind": "mistake", "variants": ["deploy"]}, {"kind": 1}),
+    ("scope: project/x", "quokka", {"variants": ["deploy"]}, {"scope": 1}),
+    ("valid_to: 2020-01-01", "quokka", {"variants": ["deploy"]}, {"validity": 1}),
+    ("kind: tool", "deploy", {"scope": "project/y", "scope_only": True}, {"scope": 1}),  # of a global card
+    ("kind: tool", "deploy", {"scope": "project/y", "scope_only": True, "kind": "mistake"}, {}),
+])  # fmt: skip
+def test_an_empty_answer_tells_what_each_filter_hid(app, write_note, fields, query, more, hidden):
+    write_note("hidden.md", f"---\n{fields}\n---\n# hidden\n\nhow to deploy")
+    result = search(app, query, **more)
+    assert (result.hits, result.hidden) == ([], hidden)
+    outdated = ["hidden.md"] if "validity" in hidden else []
+    assert [card.path for card in result.outdated] == outdated
+
+
+def test_each_filter_tells_its_own_best_tier(app, write_note):
+    write_note("elsewhere.md", "---\nscope: project/x\n---\nwombat koala")
+    write_note("expired.md", "---\nvalid_to: 2020-01-01\n---\nonly a koala")
+    assert search(app, "wombat koala").hidden == {"scope": 1, "validity": 1}
+
+
+def test_a_page_beyond_the_hits_hides_no_more_than_the_first(app, write_note):
+    write_note("expired.md", "---\nvalid_to: 2020-01-01\n---\nzebra notes")
+    pages = [search(app, "zebra note", offset=offset) for offset in (0, 40)]
+    assert pages[0].hits and not pages[1].hits and pages[0].hidden == pages[1].hidden

@@ -62,10 +62,16 @@ class Look:
 
     def _inexact(self):
         """doc -> score of cards that hold another form of a term; a word inside one is not enough."""
-        scores, texts = self._scores(None), {term.text for term in self.terms}
-        accounts = self.ranking.account(scores.keys())
-        held = {doc for doc, told in accounts.items() for feature, *_ in told if feature.part.text in texts}
-        return {doc: scores[doc] for doc in held}
+        scores = self._scores(None)
+        return {doc: scores[doc] for doc in self._formed(scores.keys())}
+
+    def formed(self):
+        """The docs of the best cards that hold a term in some form, those that may not answer among them."""
+        return self._formed(self.seen.keys())
+
+    def _formed(self, docs):
+        texts, accounts = {term.text for term in self.terms}, self.ranking.account(docs)
+        return {doc for doc, told in accounts.items() for feature, *_ in told if feature.part.text in texts}
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it

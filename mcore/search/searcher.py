@@ -1,6 +1,7 @@
 """The searcher: a call in words, its wordings answered and fused, and what is worth saying beside the hits."""
 
 import time
+from itertools import islice
 
 from mcore import scope as scopes
 from mcore import validity
@@ -83,7 +84,7 @@ class FtsSearcher(Searcher):
             if not hits or len(hits) <= FEW_HITS and not variants:  # hits of a variant need not hold the query
                 warnings += self._confirm_warnings(ask, hits)
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
-            hidden, outdated, nearest = self._beside(ask, queries[0].look, found, matched, outside)
+            hidden, outdated, nearest = self._beside(ask, queries, found, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
             explained = {}
             if is_explained:
@@ -142,21 +143,24 @@ class FtsSearcher(Searcher):
         said = f"there was no time to read {left} cards' files and confirm that the index misses none"
         return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
 
-    def _beside(self, ask, look, found, matched, outside):
+    def _beside(self, ask, queries, found, outside):
         """(hidden, outdated, nearest): what stands beside the hits, or in their place."""
-        hidden = {} if found else self._hidden(ask)
-        hidden |= self._out_of_view(ask, look, matched, outside)
-        outdated = self._outdated(ask) if not found and "validity" in hidden else []
-        nearest = [] if found or not ask.terms else self._nearest(ask)
-        return hidden, outdated, nearest
+        if found:
+            best = min((tier for _, tier, _ in found), key=TIERS.index)
+            return self._out_of_view(ask, queries[0].look, best, outside), [], []
+        hidden = self._hidden(ask, queries, outside)
+        outdated = self._outdated(ask, queries) if "validity" in hidden else []
+        return hidden, outdated, self._nearest(ask) if ask.terms else []
 
-    def _outdated(self, ask):
-        """The best OUTDATED cards that answer without being in force."""
+    def _outdated(self, ask, queries):
+        """The best OUTDATED cards that answer, of the first wording that finds any, without being in force."""
         kind, source, limits = ask.filters
         wider = limits._replace(at=None)
         passing, _ = passing_docs(self.store, kind, source, wider)
-        asked = self._asked(ask.query, ask.match, OUTDATED, (kind, source, wider), passing)
-        lives = self.store.lives([row.id for row, _, _ in asked.found])
+        filters = (kind, source, wider)
+        asked = (self._asked(query.text, ask.match, OUTDATED, filters, passing).found for query in queries)
+        found = next(filter(None, asked), [])
+        lives = self.store.lives([row.id for row, _, _ in found])
         return [
             Outdated(
                 row.rel_path,
@@ -164,7 +168,7 @@ class FtsSearcher(Searcher):
                 validity.state(limits.at, life.mark, life.valid_from, life.valid_to, life.closed_at),
                 life.closed_by,
             )
-            for row, life in ((row, lives[row.id]) for row, _, _ in asked.found)
+            for row, life in ((row, lives[row.id]) for row, _, _ in found)
         ]
 
     def _retrieval(self, ask, queries, found, hits, offset, limit):
@@ -194,32 +198,27 @@ class FtsSearcher(Searcher):
         return [term.text for term in lacked if not (others and self.store.matching_ids(term_expr(term), others))]
 
     def _out_of_view(self, ask, look, matched, outside):
-        """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
+        """How many hits the scope hides beside those found, and how many are not in force (superseded, expired, to
+        come).
 
-        Beside hits only cards that hold every term are counted, and of those the ones that would rank among
-        the best: looser and lower ones are many and say little.
+        Only cards that hold every term are counted, and of those the ones that would rank among the best: looser
+        and lower ones are many and say little.
         """
         kind, source, _ = ask.filters
         groups = {"scope": outside.elsewhere, "validity": outside.not_in_force}
+        if matched != "all-prefix":
+            groups = {name: some & look.seen.keys() for name, some in groups.items()}
         if not ask.terms or not any(groups.values()):
             return {}
-        if matched and matched != "all-prefix":
-            groups = {name: some & look.seen.keys() for name, some in groups.items()}
-            if not any(groups.values()):
-                return {}
         if kind is not None or source is not None:
             docs = self.store.docs_of(kind, source)
             groups = {name: some & docs for name, some in groups.items()}
-        if matched and matched != "all-prefix":
+        if matched != "all-prefix":
             held = look.holding("all", set().union(*groups.values()), without_singles=True)
-            return {name: len(some & held) for name, some in groups.items() if some & held}
-        for tier in (matched,) if matched else TIERS:
-            expr = to_query_expr(ask.terms, tier)
-            found = set(self.store.docs_matching(expr)) if expr else set()
-            hidden = {name: len(some & found) for name, some in groups.items()}
-            if any(hidden.values()):
-                return {name: n for name, n in hidden.items() if n}
-        return {}
+        else:
+            expr = to_query_expr(ask.terms, matched)
+            held = set(self.store.docs_matching(expr)) if expr else set()
+        return {name: len(some & held) for name, some in groups.items() if some & held}
 
     def _hits(self, found, told_by, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
@@ -268,25 +267,32 @@ class FtsSearcher(Searcher):
             tips = {old: tips[by] for old, by in found}
         return chains
 
-    def _hidden(self, ask):
-        """For each filter in force: how many hits there are without it; for two that only hide together,
-        without both."""
+    def _hidden(self, ask, queries, outside):
+        """For each filter in force, where nothing was found: how many hits there are without it; for kind and
+        source that only hide together, without both."""
         kind, source, limits = ask.filters
-        hidden = {}
-        for name, value, rest in (
-            ("kind", kind, (None, source)),
-            ("source", source, (kind, None)),
-            ("kind_and_source", kind and source, (None, None)),
-        ):
-            if value is None or hidden and name == "kind_and_source":
-                continue
-            for tier in TIERS:
-                expr = to_query_expr(ask.terms, tier) if ask.terms else None
-                n = self.store.count_matches(expr, *rest, limits) if expr else 0
-                if n:
-                    hidden[name] = n
-                    break
-        return hidden
+        is_narrow = limits.scopes is not None and scopes.GLOBAL not in limits.scopes
+        without = {
+            "kind": kind is not None and (None, source, limits),
+            "source": source is not None and (kind, None, limits),
+            "scope": (is_narrow or outside.elsewhere) and (kind, source, limits._replace(scopes=None)),
+            "validity": outside.not_in_force and (kind, source, limits._replace(at=None)),
+        }
+        hidden = {name: self._count(queries, filters) for name, filters in without.items() if filters}
+        if kind is not None and source is not None and not hidden["kind"] and not hidden["source"]:
+            hidden["kind_and_source"] = self._count(queries, (None, None, limits))
+        return {name: n for name, n in hidden.items() if n}
+
+    def _count(self, queries, filters):
+        """How many cards within some filters answer the wordings, each in its highest tier."""
+        exprs = []
+        for query in queries:
+            tiers = (to_query_expr(query.terms, tier) for tier in TIERS) if query.terms else ()
+            exprs += islice((expr for expr in tiers if expr and self.store.count_matches(expr, *filters)), 1)
+        if exprs:
+            return self.store.count_matches(" OR ".join(f"({expr})" for expr in exprs), *filters)
+        formed = set().union(*(query.look.formed() for query in queries))
+        return len(formed & self.store.docs_of(*filters)) if formed else 0
 
     def _nearest(self, ask):
         """Words of the cards that may answer which are like the query's words that the vault does not have."""
