@@ -183,3 +183,16 @@ def test_a_page_beyond_the_hits_hides_no_more_than_the_first(app, write_note):
     write_note("expired.md", "---\nvalid_to: 2020-01-01\n---\nzebra notes")
     pages = [search(app, "zebra note", offset=offset) for offset in (0, 40)]
     assert pages[0].hits and not pages[1].hits and pages[0].hidden == pages[1].hidden
+
+
+@pytest.mark.parametrize("query", ["evicti", "evicti?"])
+def test_one_word_that_begins_another_finds_it_in_either_way(app, query):
+    for match in ("cascade", "fill", "auto"):
+        hits = search(app, query, match=match).hits
+        assert [(hit.path, hit.matched, hit.coverage) for hit in hits] == [("redis.md", "all-prefix", 1.0)]
+
+
+def test_what_fills_up_is_counted_where_a_filter_hides_it(app, write_note):
+    write_note("part.md", "disk 77")
+    assert paths_of(search(app, "dis77", match="fill")) == ["part.md"]
+    assert search(app, "dis77", match="fill", kind="tool").hidden == {"kind": 1}

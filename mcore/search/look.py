@@ -66,8 +66,9 @@ class Look:
         return {doc: scores[doc] for doc in self._formed(scores.keys())}
 
     def formed(self):
-        """The docs of the best cards that hold a term in some form, those that may not answer among them."""
-        return self._formed(self.seen.keys())
+        """The docs of the best cards that hold a term in some form, those that may not answer among them; to fill up,
+        those with any part of the query."""
+        return set(self.seen) if self.filled else self._formed(self.seen.keys())
 
     def _formed(self, docs):
         texts, accounts = {term.text for term in self.terms}, self.ranking.account(docs)
@@ -159,7 +160,8 @@ class Look:
 
     def _loose(self, lowest):
         """Rows that only FTS5 finds, with open ends; none stands above the `lowest` of the others."""
-        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
+        exprs = (to_query_expr(self.terms, tier) for tier in ("any-prefix", "all-prefix", "any", "all"))
+        expr = next(filter(None, exprs))  # of one word the last tier only repeats the second
         for row in self._matched(expr, list(self.docs)):
             yield row._replace(score=min(row.score, lowest))
 
