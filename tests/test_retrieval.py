@@ -16,8 +16,8 @@ def app(make_app, write_note):
     return make_app()
 
 
-def search(app, query, **more):
-    return app.searcher.search(query, **more)
+def search(app, query, *more, **named):
+    return app.searcher.search(query, *more, **named)
 
 
 def test_pages_follow_one_another_without_gap_or_repeat(app):
@@ -196,3 +196,17 @@ def test_what_fills_up_is_counted_where_a_filter_hides_it(app, write_note):
     write_note("part.md", "disk 77")
     assert paths_of(search(app, "dis77", match="fill")) == ["part.md"]
     assert search(app, "dis77", match="fill", kind="tool").hidden == {"kind": 1}
+
+
+def test_pages_of_few_among_many_are_of_one_list(app, write_note):
+    rare = ("beta gamma delta", "epsilon zeta", "")
+    for n in range(490):
+        kind, words = ("mistake", "") if n % 7 else ("tool", rare[n // 7 % 3])
+        words += f" {'alpha ' * (1 + n % 4)}{'filler ' * (n % 11)}"
+        write_note(f"many{n:03}.md", f"---\nkind: {kind}\n---\n# card {n}\n\n{words}")
+    query, more, pages = "alpha beta gamma delta epsilon zeta wombat", {"kind": "tool", "match": "cascade"}, {}
+    for step in (6, 17, 20):
+        shown = [search(app, query, step, offset=at, **more) for at in range(0, 80, step)]
+        pages[step] = [(hit.path, hit.score) for result in shown for hit in result.hits]
+    assert len(dict(pages[20])) == len(pages[20]) == 70
+    assert pages[6] == pages[17] == pages[20]

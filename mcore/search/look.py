@@ -262,7 +262,7 @@ class Look:
             return scores
         kept = {doc: score for doc, score in scores.items() if doc in self.passing}
         # Few of the best cards pass. How many are wanted does not matter: each page is of the same list.
-        if len(kept) < max(self.limit, rerank.DEPTH) and len(scores) >= CANDIDATES:
+        if len(kept) < rerank.DEPTH and len(scores) >= CANDIDATES:
             scores = self.ranking.scores(self.query, self.store.docs_of(*self.filters))
             return {doc: score for doc, score in scores.items() if score > 0}
         return kept
