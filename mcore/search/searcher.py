@@ -285,12 +285,15 @@ class FtsSearcher(Searcher):
 
     def _count(self, queries, filters):
         """How many cards within some filters answer the wordings, each in its highest tier."""
-        exprs = []
+        counts = {}
         for query in queries:
-            tiers = (to_query_expr(query.terms, tier) for tier in TIERS) if query.terms else ()
-            exprs += islice((expr for expr in tiers if expr and self.store.count_matches(expr, *filters)), 1)
-        if exprs:
-            return self.store.count_matches(" OR ".join(f"({expr})" for expr in exprs), *filters)
+            exprs = filter(None, (to_query_expr(query.terms, tier) for tier in TIERS)) if query.terms else ()
+            told = ((expr, self.store.count_matches(expr, *filters)) for expr in exprs)
+            counts.update(islice(((expr, n) for expr, n in told if n), 1))
+        if len(counts) > 1:
+            return self.store.count_matches(" OR ".join(f"({expr})" for expr in counts), *filters)
+        if counts:
+            return next(iter(counts.values()))
         formed = set().union(*(query.look.formed() for query in queries))
         return len(formed & self.store.docs_of(*filters)) if formed else 0
 
