@@ -138,6 +138,8 @@ def _life_columns(card, stamp):
     mark = validity.FORGOTTEN if life.forgotten else validity.RETRACTED if life.retracted else ""
     start, end = validity.interval(life, card.created, card.updated, stamp.mtime_ns / 1e9)
     links = [(target, False) for target in life.supersedes] + [(target, True) for target in life.retracts]
+    if life.retracted:  # forgotten too, its mark does not say so; what it closed is open again
+        links = []
     return (
         _storable(life.scope),
         mark,

@@ -16,8 +16,8 @@ def app(make_app, write_note):
     return make_app()
 
 
-def search(app, query, **more):
-    return app.searcher.search(query, **more)
+def search(app, query, *more, **named):
+    return app.searcher.search(query, *more, **named)
 
 
 def test_pages_follow_one_another_without_gap_or_repeat(app):
@@ -100,3 +100,113 @@ def test_pages_of_fused_wordings_repeat_no_card(app, write_note):
 @pytest.mark.parametrize("query", ["缓存库", "kv store", "which cache do we use?"])
 def test_aliases_and_questions_are_searched(app, query):
     assert paths_of(search(app, query))[0] == "redis.md"
+
+
+def test_what_a_hit_lacks_is_told_by_the_wording_that_its_tier_is_of(app, write_note):
+    write_note("most.md", "# most\n\ngamma gamma delta delta")
+    write_note("both.md", "# both\n\nalpha gamma delta and some other words")
+    result = search(app, "alpha epsilon iota", variants=["gamma delta eta"], match="fill")
+    told = {hit.path: (hit.matched, hit.coverage, hit.missing) for hit in result.hits}
+    assert told == {"both.md": ("any", 0.6667, ["eta"]), "most.md": ("any", 0.6667, ["eta"])}
+
+
+def test_terms_that_no_hit_of_any_wording_holds_are_dropped(app):
+    told = search(app, "quokka eviction", variants=["fork"]).retrieval
+    assert (told.terms_used, told.terms_dropped) == (["eviction"], ["quokka"])
+    told = search(app, "quokka wombat", variants=["fork"]).retrieval
+    assert (told.terms_used, told.terms_dropped) == ([], ["quokka", "wombat"])
+    told = search(app, "quokka server", variants=["fork"], match="cascade").retrieval
+    assert (told.terms_used, told.terms_dropped) == (["server"], ["quokka"])
+
+
+def test_what_a_hit_lacks_does_not_depend_on_the_other_hits(app, write_note):
+    write_note("whole.md", "# whole\n\nthe thing was deployed")
+    alone = search(app, "how to deploy the queue?").hits
+    write_note("loose.md", "# loose\n\nqueues of deployments")
+    beside = search(app, "how to deploy the queue?").hits
+    assert {"any", "any-prefix"} <= {hit.matched for hit in beside}
+    for hits in (alone, beside):
+        hit = next(hit for hit in hits if hit.path == "whole.md")
+        assert (hit.coverage, hit.missing) == (0.2, ["how", "to", "deploy", "queue"])
+
+
+def test_a_card_with_the_title_leads_on_a_page_of_any_size(app, write_note):
+    write_note("titled.md", "# Node.js\n\n" + "other words at length " * 200)
+    write_note("more.md", "# more\n\nnodejs node js Node.js")
+    pages = [search(app, "Node.js", limit=limit, is_explained=True) for limit in (1, 2, 3, 20)]
+    assert {(page.hits[0].path, page.hits[0].score) for page in pages} == {("titled.md", pages[0].hits[0].score)}
+    for hit in pages[-1].explained.hits:
+        assert sum(part.score for part in hit.parts) == pytest.approx(hit.score, abs=0.001)
+
+
+def test_pages_of_a_name_with_other_writings_are_of_one_list(app, write_note):
+    for n in range(24):
+        write_note(f"a{n:02}.md", f"# card {n}\n\nnodejs retry gateway cache {'filler ' * n}")
+    for n in range(12):
+        write_note(f"b{n:02}.md", f"# other {n}\n\n{'cache ' * (n + 1)} {'filler ' * n * n}")
+    query, total = "nodejs retry gateway cache wombat", 24 + 12 + 2  # two of the others hold `cache` too
+    whole = [hit for offset in (0, 20) for hit in search(app, query, limit=20, offset=offset, match="cascade").hits]
+    assert len(whole) == total == len({hit.path for hit in whole})
+    assert [hit.score for hit in whole] == sorted((hit.score for hit in whole), reverse=True)
+    for step in (1, 7):
+        pages = [search(app, query, limit=step, offset=at, match="cascade").hits for at in range(0, total + step, step)]
+        assert [(hit.path, hit.score) for hits in pages for hit in hits] == [(hit.path, hit.score) for hit in whole]
+
+
+@pytest.mark.parametrize("fields, query, more, hidden", [
+    ("kind: tool", "deployed", {"kind": "mistake"}, {"kind": 1}),  # in another form
+    ("source: bob", "deployed", {"kind": "mistake", "source": "eve"}, {"kind_and_source": 1}),
+    ("scope: project/x", "deployed", {}, {"scope": 1}),
+    ("valid_to: 2020-01-01", "deployed", {}, {"validity": 1}),
+    ("kind: tool", "quokka", {"kind": "mistake", "variants": ["wombat", "deploy"]}, {"kind": 1}),  # of another wording
+    ("kind: tool", "!!", {"kind": "mistake", "variants": ["deploy"]}, {"kind": 1}),
+    ("scope: project/x", "quokka", {"variants": ["deploy"]}, {"scope": 1}),
+    ("valid_to: 2020-01-01", "quokka", {"variants": ["deploy"]}, {"validity": 1}),
+    ("kind: tool", "deploy", {"scope": "project/y", "scope_only": True}, {"scope": 1}),  # of a global card
+    ("kind: tool", "deploy", {"scope": "project/y", "scope_only": True, "kind": "mistake"}, {}),
+])  # fmt: skip
+def test_an_empty_answer_tells_what_each_filter_hid(app, write_note, fields, query, more, hidden):
+    write_note("hidden.md", f"---\n{fields}\n---\n# hidden\n\nhow to deploy")
+    result = search(app, query, **more)
+    assert (result.hits, result.hidden) == ([], hidden)
+    outdated = ["hidden.md"] if "validity" in hidden else []
+    assert [card.path for card in result.outdated] == outdated
+
+
+def test_each_filter_tells_its_own_best_tier(app, write_note):
+    write_note("elsewhere.md", "---\nscope: project/x\n---\nwombat koala")
+    write_note("expired.md", "---\nvalid_to: 2020-01-01\n---\nonly a koala")
+    assert search(app, "wombat koala").hidden == {"scope": 1, "validity": 1}
+
+
+def test_a_page_beyond_the_hits_hides_no_more_than_the_first(app, write_note):
+    write_note("expired.md", "---\nvalid_to: 2020-01-01\n---\nzebra notes")
+    pages = [search(app, "zebra note", offset=offset) for offset in (0, 40)]
+    assert pages[0].hits and not pages[1].hits and pages[0].hidden == pages[1].hidden
+
+
+@pytest.mark.parametrize("query", ["evicti", "evicti?"])
+def test_one_word_that_begins_another_finds_it_in_either_way(app, query):
+    for match in ("cascade", "fill", "auto"):
+        hits = search(app, query, match=match).hits
+        assert [(hit.path, hit.matched, hit.coverage) for hit in hits] == [("redis.md", "all-prefix", 1.0)]
+
+
+def test_what_fills_up_is_counted_where_a_filter_hides_it(app, write_note):
+    write_note("part.md", "disk 77")
+    assert paths_of(search(app, "dis77", match="fill")) == ["part.md"]
+    assert search(app, "dis77", match="fill", kind="tool").hidden == {"kind": 1}
+
+
+def test_pages_of_few_among_many_are_of_one_list(app, write_note):
+    rare = ("beta gamma delta", "epsilon zeta", "")
+    for n in range(490):
+        kind, words = ("mistake", "") if n % 7 else ("tool", rare[n // 7 % 3])
+        words += f" {'alpha ' * (1 + n % 4)}{'filler ' * (n % 11)}"
+        write_note(f"many{n:03}.md", f"---\nkind: {kind}\n---\n# card {n}\n\n{words}")
+    query, more, pages = "alpha beta gamma delta epsilon zeta wombat", {"kind": "tool", "match": "cascade"}, {}
+    for step in (6, 17, 20):
+        shown = [search(app, query, step, offset=at, **more) for at in range(0, 80, step)]
+        pages[step] = [(hit.path, hit.score) for result in shown for hit in result.hits]
+    assert len(dict(pages[20])) == len(pages[20]) == 70
+    assert pages[6] == pages[17] == pages[20]

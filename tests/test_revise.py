@@ -324,6 +324,15 @@ def test_when_the_successor_was_wrong_the_old_card_holds_again(app):
     assert found(app, "db host") == [new.path]
 
 
+def test_when_a_forgotten_successor_was_wrong_the_old_card_holds_again_too(app):
+    old = capture(app, "db host", BODY)
+    new = supersede(app, old.path, {}, NEXT)
+    forget(app, new.path)
+    assert found(app, "db host") == []
+    retract(app, new.path)
+    assert found(app, "db host") == [old.path]
+
+
 def test_links_by_hand_are_heeded_as_soon_as_they_are_there_or_gone(app, write_note, tmp_path):
     write_note("old.md", "the zebra text of old")
     write_note("new.md", "---\nsupersedes: old.md\n---\nthe zebra text of new")

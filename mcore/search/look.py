@@ -35,11 +35,12 @@ class Look:
         self.query, self.terms, self.limit = query, terms, limit
         self.filters, self.passing = filters, passing
         self.filled = False
-        self.holders = {}  # term -> ids of the hits that hold it, where shares were counted
+        self.holders = {}  # (term, whether its end is open) -> ids of the hits that hold it, where shares were counted
         self.ranking = Ranking(store)
         self.best = None  # doc -> score of the best cards for any term, once they were looked for
         self.seen = {}  # the same, with those that may not answer
         self.gains = []  # what a closer look added
+        self.titled = {}  # doc -> what its score gained because its title is the query
         self.docs = {}  # id -> doc of the cards that were ranked
         self.rows = {}  # id -> row of the cards whose files are there
         self.names = {}  # id -> the file's name as the system has it
@@ -61,10 +62,17 @@ class Look:
 
     def _inexact(self):
         """doc -> score of cards that hold another form of a term; a word inside one is not enough."""
-        scores, texts = self._scores(None), {term.text for term in self.terms}
-        accounts = self.ranking.account(scores.keys())
-        held = {doc for doc, told in accounts.items() for feature, *_ in told if feature.part.text in texts}
-        return {doc: scores[doc] for doc in held}
+        scores = self._scores(None)
+        return {doc: scores[doc] for doc in self._formed(scores.keys())}
+
+    def formed(self):
+        """The docs of the best cards that hold a term in some form, those that may not answer among them; to fill up,
+        those with any part of the query."""
+        return set(self.seen) if self.filled else self._formed(self.seen.keys())
+
+    def _formed(self, docs):
+        texts, accounts = {term.text for term in self.terms}, self.ranking.account(docs)
+        return {doc for doc, told in accounts.items() for feature, *_ in told if feature.part.text in texts}
 
     def _tier(self, expr, tier):
         """The best cards that an expression finds. Tiers with open ends are ranked by FTS5: what it
@@ -74,19 +82,20 @@ class Look:
         scores = self._scores(None)
         held = self.holding(tier, scores.keys())
         is_complete = self.ranking.is_complete and not any(map(others_expr, self.terms))
-        if len(held) < self.limit and not is_complete:
-            held = ()
         rows = self._rows({doc: scores[doc] for doc in held})
         if held and is_complete:
             return self._present(rows)
         return self._present(chain(rows, self._rest(expr, held)))
 
     def _rest(self, expr, held):
-        """Rows of all cards that an expression finds but those `held`: first as ranked, then as FTS5 has them."""
+        """Rows of all cards that an expression finds but those `held`: first as ranked, then as FTS5 has them.
+
+        They stand behind the held ones on any page: ranked among them, a page that needs them would move the others.
+        """
         docs = self.store.docs_matching(expr)
         docs = {doc for doc in docs if self.passing is None or doc in self.passing}
-        if docs:
-            yield from self._rows({doc: score for doc, score in self._scores(docs).items() if doc not in held})
+        if docs - held:
+            yield from self._rows(self._scores(docs - held))
         if len(self.docs) < len(docs):
             yield from self._matched(expr, list(self.docs))
 
@@ -151,7 +160,8 @@ class Look:
 
     def _loose(self, lowest):
         """Rows that only FTS5 finds, with open ends; none stands above the `lowest` of the others."""
-        expr = to_query_expr(self.terms, "any-prefix") or " OR ".join(map(term_expr, self.terms))
+        exprs = (to_query_expr(self.terms, tier) for tier in ("any-prefix", "all-prefix", "any", "all"))
+        expr = next(filter(None, exprs))  # of one word the last tier only repeats the second
         for row in self._matched(expr, list(self.docs)):
             yield row._replace(score=min(row.score, lowest))
 
@@ -217,7 +227,7 @@ class Look:
             if prefix and term.prefixable:
                 forms = self.ranking.forms.get(term.text, ())
                 holders.update(id for id in ids if id not in holders and self._begins(term, id, forms))
-            self.holders.setdefault(term.text, set()).update(holders)
+            self.holders.setdefault((term.text, prefix), set()).update(holders)
             for id in holders:
                 held[id] += 1
             tokens = len(term.phrases[0].split())  # short ones are no parts: `20` is half of `2.20`
@@ -228,9 +238,12 @@ class Look:
                     held[id] += 1 / tokens
         return {id: round(min(1.0, n / len(self.terms)), 4) for id, n in held.items()}
 
-    def missing(self, id):
-        """The terms that a loose hit does not hold."""
-        return [term.text for term in self.terms if id not in self.holders.get(term.text, ())]
+    def missing(self, id, tier):
+        """The terms that a hit of a tier does not hold: whole, or in an open tier by its beginning or another form."""
+        if tier.startswith("all"):
+            return []
+        prefix = tier == "any-prefix"
+        return [term.text for term in self.terms if id not in self.holders.get((term.text, prefix), ())]
 
     def _scores(self, docs):
         """doc -> score of the best cards (of `docs`, if given) that may answer."""
@@ -240,7 +253,8 @@ class Look:
             return self.best
         if self.passing is not None:
             docs = {doc for doc in docs if doc in self.passing}
-        return self.ranking.scores(self.query, docs)
+        scores = self.ranking.scores(self.query, docs)
+        return {doc: score + self.titled.get(doc, 0.0) for doc, score in scores.items()}
 
     def _passing_scores(self):
         scores = self.seen = self.ranking.scores(self.query)
@@ -248,7 +262,7 @@ class Look:
             return scores
         kept = {doc: score for doc, score in scores.items() if doc in self.passing}
         # Few of the best cards pass. How many are wanted does not matter: each page is of the same list.
-        if len(kept) < max(self.limit, rerank.DEPTH) and len(scores) >= CANDIDATES:
+        if len(kept) < rerank.DEPTH and len(scores) >= CANDIDATES:
             scores = self.ranking.scores(self.query, self.store.docs_of(*self.filters))
             return {doc: score for doc, score in scores.items() if score > 0}
         return kept
@@ -262,6 +276,7 @@ class Look:
         scores = {**self.ranking.scores(self.query, set(docs)), **scores} if set(docs) - scores.keys() else scores
         most = max(scores.values())
         self.gains += [rerank.Gain(doc, "title", title, 1, most) for doc in docs]
+        self.titled = dict.fromkeys(docs, most)
         return scores | {doc: scores[doc] + most for doc in docs}
 
     def _rows(self, scores):

@@ -1,6 +1,7 @@
 """The searcher: a call in words, its wordings answered and fused, and what is worth saying beside the hits."""
 
 import time
+from itertools import islice
 
 from mcore import scope as scopes
 from mcore import validity
@@ -27,7 +28,7 @@ from mcore.search.answer import (
 from mcore.search.limits import limits_of, passing_docs
 from mcore.search.look import Look
 from mcore.snippet import snippet
-from mcore.tokenize import MAX_TERMS, split_query, to_query_expr
+from mcore.tokenize import MAX_TERMS, split_query, term_expr, to_query_expr
 
 MAX_QUERY_CHARS = 10_000  # more is a document, not a question; a megabyte took seconds and came back as an echo
 MAX_VARIANTS, MAX_VARIANT_CHARS = 5, 100
@@ -76,14 +77,14 @@ class FtsSearcher(Searcher):
         with self.store.reading():
             passing, outside = passing_docs(self.store, kind, source, limits)
             queries = [self._asked(text, match, pool, ask.filters, passing) for text in [query, *variants]]
-            found, query_of = _merged(queries)
+            found, told_by = _merged(queries)
             found = found[:MAX_POOL]
-            hits = self._hits(found[offset : offset + limit], query_of, queries, limits)
+            hits = self._hits(found[offset : offset + limit], told_by, queries, limits)
             searched = self.store.total() - outside.forgotten
             if not hits or len(hits) <= FEW_HITS and not variants:  # hits of a variant need not hold the query
                 warnings += self._confirm_warnings(ask, hits)
             matched = min((hit.matched for hit in hits), key=TIERS.index, default="")
-            hidden, outdated, nearest = self._beside(ask, queries[0].look, found, matched, outside)
+            hidden, outdated, nearest = self._beside(ask, queries, found, outside)
             retrieval = self._retrieval(ask, queries, found, hits, offset, limit)
             explained = {}
             if is_explained:
@@ -142,21 +143,24 @@ class FtsSearcher(Searcher):
         said = f"there was no time to read {left} cards' files and confirm that the index misses none"
         return [warning("unconfirmed", said, "if you know that it is there, run: memory index --rebuild")]
 
-    def _beside(self, ask, look, found, matched, outside):
+    def _beside(self, ask, queries, found, outside):
         """(hidden, outdated, nearest): what stands beside the hits, or in their place."""
-        hidden = {} if found else self._hidden(ask)
-        hidden |= self._out_of_view(ask, look, matched, outside)
-        outdated = self._outdated(ask) if not found and "validity" in hidden else []
-        nearest = [] if found or not ask.terms else self._nearest(ask)
-        return hidden, outdated, nearest
+        if found:
+            best = min((tier for _, tier, _ in found), key=TIERS.index)
+            return self._out_of_view(ask, queries[0].look, best, outside), [], []
+        hidden = self._hidden(ask, queries, outside)
+        outdated = self._outdated(ask, queries) if "validity" in hidden else []
+        return hidden, outdated, self._nearest(ask) if ask.terms else []
 
-    def _outdated(self, ask):
-        """The best OUTDATED cards that answer without being in force."""
+    def _outdated(self, ask, queries):
+        """The best OUTDATED cards that answer, of the first wording that finds any, without being in force."""
         kind, source, limits = ask.filters
         wider = limits._replace(at=None)
         passing, _ = passing_docs(self.store, kind, source, wider)
-        asked = self._asked(ask.query, ask.match, OUTDATED, (kind, source, wider), passing)
-        lives = self.store.lives([row.id for row, _, _ in asked.found])
+        filters = (kind, source, wider)
+        asked = (self._asked(query.text, ask.match, OUTDATED, filters, passing).found for query in queries)
+        found = next(filter(None, asked), [])
+        lives = self.store.lives([row.id for row, _, _ in found])
         return [
             Outdated(
                 row.rel_path,
@@ -164,7 +168,7 @@ class FtsSearcher(Searcher):
                 validity.state(limits.at, life.mark, life.valid_from, life.valid_to, life.closed_at),
                 life.closed_by,
             )
-            for row, life in ((row, lives[row.id]) for row, _, _ in asked.found)
+            for row, life in ((row, lives[row.id]) for row, _, _ in found)
         ]
 
     def _retrieval(self, ask, queries, found, hits, offset, limit):
@@ -180,40 +184,43 @@ class FtsSearcher(Searcher):
         else:
             reason = "no_lexical_match" if self.store.has_passing(*ask.filters) else "empty_scope"
         terms = [term.text for term in ask.terms]
-        lacked = [term for term in terms if all(term in hit.missing for hit in hits)] if hits or not found else []
+        lacked = self._lacked(ask.terms, queries[0], hits) if hits or not found else []
         more = offset + limit if hits and len(found) >= offset + limit < MAX_POOL else None
         return Retrieval(strategy, reason, asked, len(found), offset, more,
                          [term for term in terms if term not in lacked], lacked)  # fmt: skip
 
-    def _out_of_view(self, ask, look, matched, outside):
-        """How many hits the scope hides, and how many are not in force (superseded, expired, to come).
+    def _lacked(self, terms, query, hits):
+        """The texts of those terms of the query that no hit holds; a hit of another wording is asked for them."""
+        tiers = {row.id: tier for row, tier, _ in query.found}
+        missing = [query.look.missing(hit.id, tiers[hit.id]) for hit in hits if hit.id in tiers]
+        lacked = [term for term in terms if all(term.text in some for some in missing)]
+        others = [hit.id for hit in hits if hit.id not in tiers]
+        return [term.text for term in lacked if not (others and self.store.matching_ids(term_expr(term), others))]
 
-        Beside hits only cards that hold every term are counted, and of those the ones that would rank among
-        the best: looser and lower ones are many and say little.
+    def _out_of_view(self, ask, look, matched, outside):
+        """How many hits the scope hides beside those found, and how many are not in force (superseded, expired, to
+        come).
+
+        Only cards that hold every term are counted, and of those the ones that would rank among the best: looser
+        and lower ones are many and say little.
         """
         kind, source, _ = ask.filters
         groups = {"scope": outside.elsewhere, "validity": outside.not_in_force}
+        if matched != "all-prefix":
+            groups = {name: some & look.seen.keys() for name, some in groups.items()}
         if not ask.terms or not any(groups.values()):
             return {}
-        if matched and matched != "all-prefix":
-            groups = {name: some & look.seen.keys() for name, some in groups.items()}
-            if not any(groups.values()):
-                return {}
         if kind is not None or source is not None:
             docs = self.store.docs_of(kind, source)
             groups = {name: some & docs for name, some in groups.items()}
-        if matched and matched != "all-prefix":
+        if matched != "all-prefix":
             held = look.holding("all", set().union(*groups.values()), without_singles=True)
-            return {name: len(some & held) for name, some in groups.items() if some & held}
-        for tier in (matched,) if matched else TIERS:
-            expr = to_query_expr(ask.terms, tier)
-            found = set(self.store.docs_matching(expr)) if expr else set()
-            hidden = {name: len(some & found) for name, some in groups.items()}
-            if any(hidden.values()):
-                return {name: n for name, n in hidden.items() if n}
-        return {}
+        else:
+            expr = to_query_expr(ask.terms, matched)
+            held = set(self.store.docs_matching(expr)) if expr else set()
+        return {name: len(some & held) for name, some in groups.items() if some & held}
 
-    def _hits(self, found, query_of, queries, limits):
+    def _hits(self, found, told_by, queries, limits):
         """Hits of (row, tier, coverage) triples, with the place that answers."""
         lives = self.store.lives([row.id for row, _, _ in found], limits.ranges)
         replaced = self._replaced([row.rel_path for row, _, _ in found])
@@ -221,7 +228,7 @@ class FtsSearcher(Searcher):
         at = now if limits.at is None else limits.at
         hits = []
         for row, tier, coverage in found:
-            life, query = lives[row.id], queries[query_of[row.id]]
+            life, shown_by, counted_by = lives[row.id], *(queries[number] for number in told_by[row.id])
             closed = life.closed_at is not None and life.closed_at <= now
             hits.append(
                 Hit(
@@ -233,8 +240,8 @@ class FtsSearcher(Searcher):
                     round(row.score, 4),
                     tier,
                     coverage,
-                    snippet(self.indexer.files.body(query.look.names[row.id]), telling(query.terms)),
-                    query.look.missing(row.id) if tier.startswith("any") else [],
+                    snippet(self.indexer.files.body(shown_by.look.names[row.id]), telling(shown_by.terms)),
+                    counted_by.look.missing(row.id, tier),
                     revision_of(life.content_hash),
                     life.scope,
                     validity.state(at, life.mark, life.valid_from, life.valid_to, life.closed_at),
@@ -260,25 +267,35 @@ class FtsSearcher(Searcher):
             tips = {old: tips[by] for old, by in found}
         return chains
 
-    def _hidden(self, ask):
-        """For each filter in force: how many hits there are without it; for two that only hide together,
-        without both."""
+    def _hidden(self, ask, queries, outside):
+        """For each filter in force, where nothing was found: how many hits there are without it; for kind and
+        source that only hide together, without both."""
         kind, source, limits = ask.filters
-        hidden = {}
-        for name, value, rest in (
-            ("kind", kind, (None, source)),
-            ("source", source, (kind, None)),
-            ("kind_and_source", kind and source, (None, None)),
-        ):
-            if value is None or hidden and name == "kind_and_source":
-                continue
-            for tier in TIERS:
-                expr = to_query_expr(ask.terms, tier) if ask.terms else None
-                n = self.store.count_matches(expr, *rest, limits) if expr else 0
-                if n:
-                    hidden[name] = n
-                    break
-        return hidden
+        is_narrow = limits.scopes is not None and scopes.GLOBAL not in limits.scopes
+        without = {
+            "kind": kind is not None and (None, source, limits),
+            "source": source is not None and (kind, None, limits),
+            "scope": (is_narrow or outside.elsewhere) and (kind, source, limits._replace(scopes=None)),
+            "validity": outside.not_in_force and (kind, source, limits._replace(at=None)),
+        }
+        hidden = {name: self._count(queries, filters) for name, filters in without.items() if filters}
+        if kind is not None and source is not None and not hidden["kind"] and not hidden["source"]:
+            hidden["kind_and_source"] = self._count(queries, (None, None, limits))
+        return {name: n for name, n in hidden.items() if n}
+
+    def _count(self, queries, filters):
+        """How many cards within some filters answer the wordings, each in its highest tier."""
+        counts = {}
+        for query in queries:
+            exprs = filter(None, (to_query_expr(query.terms, tier) for tier in TIERS)) if query.terms else ()
+            told = ((expr, self.store.count_matches(expr, *filters)) for expr in exprs)
+            counts.update(islice(((expr, n) for expr, n in told if n), 1))
+        if len(counts) > 1:
+            return self.store.count_matches(" OR ".join(f"({expr})" for expr in counts), *filters)
+        if counts:
+            return next(iter(counts.values()))
+        formed = set().union(*(query.look.formed() for query in queries))
+        return len(formed & self.store.docs_of(*filters)) if formed else 0
 
     def _nearest(self, ask):
         """Words of the cards that may answer which are like the query's words that the vault does not have."""
@@ -307,19 +324,22 @@ def _usable_variants(query, variants):
 
 
 def _merged(queries):
-    """(the triples of all queries in one list, id -> number of the query whose words show it best)."""
+    """(the triples of all queries in one list, id -> the numbers of two queries: the one that has it highest, whose
+    words show it best, and the one by which its tier and coverage are told)."""
     if len(queries) == 1:
         found = queries[0].found
-        return found, dict.fromkeys((row.id for row, _, _ in found), 0)
+        return found, {row.id: (0, 0) for row, _, _ in found}
     triples = [{row.id: (row, tier, coverage) for row, tier, coverage in q.found} for q in queries]
-    merged, query_of = [], {}
+    merged, told_by = [], {}
     for id, score, number in fuse([[row.id for row, _, _ in q.found] for q in queries]):
-        row, tier, coverage = min(
-            (some[id] for some in triples if id in some), key=lambda triple: (TIERS.index(triple[1]), -triple[2])
+        best = min(
+            (at for at, some in enumerate(triples) if id in some),
+            key=lambda at: (TIERS.index(triples[at][id][1]), -triples[at][id][2]),
         )
+        row, tier, coverage = triples[best][id]
         merged.append((row._replace(score=score), tier, coverage))
-        query_of[id] = number
-    return merged, query_of
+        told_by[id] = (number, best)
+    return merged, told_by
 
 
 def _query_warnings(query, terms, left_off, freshness):
